@@ -1,0 +1,135 @@
+package store_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"bailing/shared/registry"
+	"bailing/shared/store"
+	"bailing/shared/topology"
+)
+
+// inner is a DynamoDB client that notes what is inside transactions: to run one needs the permissions of its parts.
+type inner struct {
+	store.DynamoDB
+	mu   sync.Mutex
+	need map[string][]string // actions by table
+}
+
+func (i *inner) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	i.mu.Lock()
+	for _, part := range in.TransactItems {
+		table, action := partOf(part)
+		i.need[table] = append(i.need[table], action)
+	}
+	i.mu.Unlock()
+	return i.DynamoDB.TransactWriteItems(ctx, in, o...)
+}
+
+func partOf(part types.TransactWriteItem) (table, action string) {
+	switch {
+	case part.Put != nil:
+		table, action = *part.Put.TableName, "dynamodb:PutItem"
+	case part.Update != nil:
+		table, action = *part.Update.TableName, "dynamodb:UpdateItem"
+	case part.Delete != nil:
+		table, action = *part.Delete.TableName, "dynamodb:DeleteItem"
+	default:
+		table, action = *part.ConditionCheck.TableName, "dynamodb:ConditionCheckItem"
+	}
+	return strings.TrimPrefix(table, prefix), action
+}
+
+// writers are the functions and the writes that each of them makes, by the beginning of their names.
+var writers = map[string][]string{
+	"runs":           {"CreateJob", "AddEvent", "WriteBucket"},
+	"jobworker":      {"ClaimJob", "ReleaseJob", "FinishJob", "SaveRound", "BeginCall", "CompleteCall", "Reserve", "CompleteReserved", "MarkUncertain", "OpenTicket", "AddEvent", "WriteBucket"},
+	"callbackworker": {"ClaimOutbox", "SaveAttempt"},
+	"sweeper":        {"ReleaseJob", "FinishJob", "ExpireJob", "PostponeJob", "PostponeOutbox"},
+	"refresher":      {"observe"},
+	"admin":          {"registry", "observe", "ClaimOutbox", "SaveAttempt", "RequeueOutbox", "ResolveOutbox", "RequeueJob", "CloseCall"},
+}
+
+func configure(ctx context.Context, s *stand) (any, error) {
+	client := registry.Versioned[registry.Client]{Value: registry.Client{AppID: "a", TokenHash: "1"}}
+	if err := s.Clients().Put(ctx, client, "", registry.Change{}); err != nil {
+		return nil, err
+	}
+	stored, err := s.Clients().Get(ctx, "a")
+	if err != nil {
+		return nil, err
+	}
+	client.Revision, client.Value.TokenHash = stored.Revision, "2"
+	if err := s.Clients().Put(ctx, client, "1", registry.Change{}); err != nil {
+		return nil, err
+	}
+	client.Revision++
+	if err := s.Clients().Delete(ctx, client, registry.Change{}); err != nil {
+		return nil, err
+	}
+	if err := s.Targets().Put(ctx, "t", registry.Versioned[registry.Target]{}, registry.Change{}); err != nil {
+		return nil, err
+	}
+	refs := []registry.Reference{{Kind: registry.KindTarget, Name: "t"}}
+	route := registry.Versioned[registry.Route]{Value: registry.Route{RouteKey: "r"}}
+	if err := s.Routes().PutReferring(ctx, route, refs, registry.Change{}); err != nil {
+		return nil, err
+	}
+	return nil, s.SetPaused(ctx, false, registry.Change{})
+}
+
+func observe(ctx context.Context, s *stand) (any, error) {
+	v := registry.Versioned[registry.Provider]{Value: registry.Provider{Name: "shop"}}
+	event := registry.Event{Name: "spec_refreshed"}
+	if err := s.Providers().Observe(ctx, v, &registry.Change{}, event); err != nil {
+		return nil, err
+	}
+	stored, err := s.Providers().Get(ctx, "shop")
+	if err != nil {
+		return nil, err
+	}
+	v.Revision = stored.Revision
+	if err := s.Providers().Observe(ctx, v, nil, event); err != nil {
+		return nil, err
+	}
+	return nil, s.Providers().Note(ctx, "shop", &registry.Change{}, event)
+}
+
+func TestEveryPartOfATransactionIsGranted(t *testing.T) {
+	t.Parallel()
+	for name, methods := range writers {
+		i := &inner{need: map[string][]string{}}
+		for _, m := range append(slices.Concat(writes(), outboxWrites(), runsWrites()), method{name: "registry", arrange: nothing, act: configure}, method{name: "observe", arrange: nothing, act: observe}) {
+			if !slices.ContainsFunc(methods, func(prefix string) bool { return strings.HasPrefix(m.name, prefix) }) {
+				continue
+			}
+			s := open(t)
+			m.arrange(s, t)
+			i.DynamoDB = s.backend.DB
+			values := &store.S3Values{Client: s.backend.S3, Bucket: s.backend.Bucket}
+			s.Store = store.New(store.Options{DB: i, Values: values, Prefix: prefix, Clock: s.backend.Clock})
+			if _, err := m.act(t.Context(), s); err != nil {
+				t.Fatalf("%s: %v", m.name, err)
+			}
+		}
+		f, ok := topology.System().FunctionNamed(name)
+		if !ok || len(i.need) == 0 {
+			t.Errorf("%s: known %v, %d tables written", name, ok, len(i.need))
+		}
+		for table, actions := range i.need {
+			for _, action := range actions {
+				if !slices.ContainsFunc(f.Grants, func(g topology.Grant) bool {
+					return g.Kind == topology.OnTable && g.Name == table && slices.Contains(g.Actions, action)
+				}) {
+					t.Errorf("%s needs %s on %s for a transaction", name, action, table)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,236 @@
+package topology
+
+import (
+	"net/http"
+	"time"
+)
+
+// Names of the tables, queues, indexes and the bucket, for code that must address them.
+const (
+	TableRegistry = "registry"
+	TableJobs     = "jobs"
+	TableLedger   = "ledger"
+
+	IndexKind = "kind" // registry: objects of one kind by name
+	IndexDue  = "due"  // jobs: what the sweeper must look at, by time
+	IndexDead = "dead" // jobs: what waits for a person: dead letters by the time of their death, unresolved calls by their own
+	IndexTime = "time" // jobs: all of them by the time of their launch
+
+	QueueJobs      = "jobs"
+	QueueCallbacks = "callbacks"
+	BucketValues   = "values"
+	KeySecrets     = "secrets"
+)
+
+const (
+	// WorkerTimeout is how long one job invocation may run: Lambda's limit.
+	WorkerTimeout = 900 * time.Second
+	// CallbackTimeout is how long one invocation may take that attempts a batch of callbacks side by side.
+	CallbackTimeout = 60 * time.Second
+	// GatewayTimeout is how long API Gateway waits for a buffered answer.
+	GatewayTimeout = 29 * time.Second
+)
+
+// System returns the topology of this product. The value is built anew on each call: callers may change theirs.
+func System() Topology {
+	return Topology{
+		Tables: []Table{
+			{
+				Name: TableRegistry, Purpose: "configuration, administrators and their sessions; secrets sealed, tokens found by their hash", Backup: true, TTL: "ttl",
+				Indexes: []Index{{Name: IndexKind, PartitionKey: "gk", SortKey: "gs", KeysOnly: true}},
+			},
+			{
+				Name: TableJobs, Purpose: "jobs, request ids, threads, rounds, outbox, limit buckets", Backup: true, TTL: "ttl",
+				Indexes: []Index{
+					{Name: IndexDue, PartitionKey: "dpk", SortKey: "dsk", KeysOnly: true},
+					{Name: IndexDead, PartitionKey: "xpk", SortKey: "xsk", KeysOnly: true},
+					{Name: IndexTime, PartitionKey: "tpk", SortKey: "tsk", KeysOnly: true},
+				},
+			},
+			{Name: TableLedger, Purpose: "audit records", Backup: true},
+		},
+		Queues: []Queue{
+			{
+				Name: QueueJobs, Purpose: "one message per runnable job; the message carries its id",
+				Visibility: 6 * WorkerTimeout, MaxReceiveCount: 5, MaxConcurrency: 10,
+			},
+			{
+				Name: QueueCallbacks, Purpose: "one message per attempt at a callback or delivery; the message names its outbox row",
+				Visibility: 6 * CallbackTimeout, MaxReceiveCount: 5, MaxConcurrency: 20,
+			},
+		},
+		Bucket:    Bucket{Name: BucketValues, Purpose: "content-addressed values too large for an item"},
+		Functions: []Function{runs(), admin(), jobWorker(), callbackWorker(), sweeper(), refresher()},
+	}
+}
+
+// FunctionNamed returns the function called name; ok is false when there is none.
+func (t Topology) FunctionNamed(name string) (f Function, ok bool) {
+	for _, f := range t.Functions {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return Function{}, false
+}
+
+func runs() Function {
+	return Function{
+		Name: "runs", Purpose: "the business API: submit and read jobs; health, version, contracts",
+		MemoryMB: 256, Timeout: GatewayTimeout,
+		Routes: []Route{
+			{http.MethodPost, "/run", "SubmitRun", ClientOrAdmin, "Submit a job"},
+			{http.MethodGet, "/jobs/{id}", "GetJob", ClientOrAdmin, "Read a job"},
+			{http.MethodGet, "/health", "Health", Public, "Liveness, pause switch and build"},
+			{http.MethodHead, "/health", "Health", Public, "Liveness without a body"},
+			{http.MethodGet, "/health/ready", "Ready", Public, "Readiness of the state backend"},
+			{http.MethodHead, "/health/ready", "Ready", Public, "Readiness without a body"},
+			{http.MethodGet, "/version", "Version", Public, "Build and contract versions"},
+			{http.MethodGet, "/schemas/{proxy+}", "Schema", Public, "JSON Schemas"},
+			{http.MethodGet, "/contracts/client-api/v1/{file}", "Contract", Public, "Artefacts of client-api v1"},
+			{http.MethodGet, "/openapi.json", "OpenAPI", Public, "This API as an OpenAPI document"},
+		},
+		Grants: []Grant{
+			{OnTable, TableRegistry, []string{"dynamodb:BatchGetItem", "dynamodb:Query"}},
+			{OnTable, TableJobs, []string{"dynamodb:BatchGetItem", "dynamodb:PutItem"}},
+			{OnTable, TableLedger, []string{"dynamodb:PutItem"}},
+			{OnBucket, BucketValues, []string{"s3:GetObject", "s3:PutObject"}},
+			{OnQueue, QueueJobs, []string{"sqs:SendMessage", "sqs:GetQueueAttributes"}},
+		},
+	}
+}
+
+func admin() Function {
+	f := Function{
+		Name: "admin", Purpose: "configuration and operation", Timeout: GatewayTimeout,
+		MemoryMB: 1024, // a large specification is compiled here
+		Logins:   true,
+		Routes: []Route{
+			{http.MethodPost, "/admin/login", "Login", Public, "Log in as an administrator"},
+			{http.MethodPost, "/admin/logout", "Logout", Public, "End the session"},
+			{http.MethodGet, "/admin/api/me", "Me", Admin, "Who the caller is, with which permissions"},
+			{http.MethodGet, "/admin/api/capabilities", "Capabilities", Admin, "What this edition of the hub has"},
+			{http.MethodPost, "/admin/api/password", "ChangePassword", Admin, "Change the password of the session's administrator"},
+			{http.MethodGet, "/admin/api/admins", "ListAdmins", Admin, "List administrators"},
+			{http.MethodPost, "/admin/api/admins", "SaveAdmins", Admin, "Create or update an administrator"},
+			{http.MethodDelete, "/admin/api/admins/{username}", "DeleteAdmins", Admin, "Delete an administrator"},
+			{http.MethodPost, "/admin/pause", "Pause", Admin, "Stop accepting and running jobs"},
+			{http.MethodPost, "/admin/resume", "Resume", Admin, "Accept and run jobs again"},
+			{http.MethodGet, "/admin/api/status", "SystemStatus", Admin, "Pause switch and length of the queue"},
+			{http.MethodGet, "/admin/api/dispatch-status", "DispatchStatus", Admin, "What is queued, who works on what, and what waits for whom"},
+			{http.MethodGet, "/admin/api/config-audit", "ConfigAudit", Admin, "Changes of the configuration, latest first"},
+			{http.MethodGet, "/admin/api/config-diagnostics", "Diagnostics", Admin, "What is not ready, and why"},
+			{http.MethodGet, "/admin/api/config-schemas/{name}", "ConfigSchema", Admin, "The JSON Schema of a configuration object"},
+			{http.MethodGet, "/admin/api/runs", "ListRuns", Admin, "List jobs, latest first"},
+			{http.MethodGet, "/admin/api/runs/trace", "FindTrace", Admin, "Find a job, or its trace, by an id"},
+			{http.MethodGet, "/admin/api/runs/{job}", "GetRun", Admin, "Read a job as an administrator"},
+			{http.MethodPost, "/admin/api/runs/{job}/rerun", "RerunRun", Admin, "Queue a job that has ended again"},
+			{http.MethodGet, "/admin/api/runs/{job}/trace", "RunTrace", Admin, "Everything that is known about a job"},
+			{http.MethodGet, "/admin/api/runs/{job}/audit", "JobAudit", Admin, "The audit records of a job, oldest first"},
+			{http.MethodGet, "/admin/api/runs/{job}/deliveries", "JobDeliveries", Admin, "The callbacks and deliveries of a job, oldest first"},
+			{http.MethodGet, "/admin/api/delivery-dlq", "ListDeadLetters", Admin, "Dead letters of callbacks and deliveries, latest first"},
+			{http.MethodPost, "/admin/api/delivery-dlq/replay", "ReplayDeadLetters", Admin, "Deliver dead letters anew: some, or all since a time"},
+			{http.MethodPost, "/admin/api/delivery-dlq/{id}/resend", "ResendDeadLetter", Admin, "Make one attempt at a dead letter now"},
+			{http.MethodPost, "/admin/api/delivery-dlq/{id}/resolve", "ResolveDeadLetter", Admin, "Close a dead letter without sending it"},
+			{http.MethodGet, "/admin/api/reconciliations", "ListReconciliations", Admin, "Calls of unknown outcome, latest first"},
+			{http.MethodGet, "/admin/api/reconciliations/{job}/{key}", "GetReconciliation", Admin, "Read a call that is or was of unknown outcome"},
+			{http.MethodPost, "/admin/api/reconciliations/{job}/{key}/close", "CloseReconciliation", Admin, "Close a call as happened or not happened"},
+			{http.MethodPost, "/admin/api/tool-providers/{name}/refresh", "RefreshProvider", Admin, "Read a specification from its URL anew"},
+			{http.MethodPost, "/admin/api/tool-providers/{name}/authz-probe", "ProbeProvider", Admin, "Ask a business whether it refuses a subject without rights"},
+			{http.MethodGet, "/admin/api/tool-providers/{name}/events", "ProviderEvents", Admin, "What the hub found out about a tool provider, latest first"},
+			{http.MethodGet, "/admin/api/tool-providers/{name}/tools", "ProviderTools", Admin, "What a specification compiled to"},
+			{http.MethodPost, "/admin/api/tool-providers/{name}/debug-invoke", "DebugProvider", Admin, "Make one call of a tool by hand"},
+			{http.MethodGet, "/admin/api/tool-providers/{name}/secret", "RevealSecret", Admin, "Show the secret of a tool provider"},
+			{http.MethodGet, "/admin/api/clients/{app_id}/token", "RevealToken", Admin, "Show the token of a client"},
+			{http.MethodGet, "/admin/api/routes/{route_key}/agent-setup", "RouteSetup", Admin, "What a route offers to local agents"},
+			{http.MethodPut, "/admin/api/routes/{route_key}/agent-setup", "SaveRouteSetup", Admin, "Change what a route offers to local agents"},
+			{http.MethodGet, "/admin/api/clients/{app_id}/agent-setup", "ClientSetup", Admin, "How a client lets local agents in"},
+			{http.MethodPut, "/admin/api/clients/{app_id}/agent-setup", "SaveClientSetup", Admin, "Change how a client lets local agents in"},
+			{http.MethodGet, "/admin/api/agent-clients/overview", "AgentOverview", Admin, "Clients and routes from the view of local agents"},
+			{http.MethodPost, "/admin/api/routes/auto-preview", "PreviewAuto", Admin, "What route \"auto\" would decide, and why about every route"},
+		},
+		Grants: []Grant{
+			{OnTable, TableRegistry, []string{"dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem"}},
+			{OnTable, TableJobs, []string{"dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem"}},
+			{OnTable, TableLedger, []string{"dynamodb:Query", "dynamodb:PutItem"}},
+			{OnBucket, BucketValues, []string{"s3:GetObject", "s3:PutObject"}},
+			{OnQueue, QueueJobs, []string{"sqs:SendMessage"}},
+			{OnQueue, QueueCallbacks, []string{"sqs:SendMessage"}},
+			{OnKey, KeySecrets, []string{"kms:GenerateDataKey", "kms:Decrypt"}},
+		},
+	}
+	for _, k := range []struct{ path, name, plural, id string }{
+		{"targets", "Targets", "execution targets", "name"},
+		{"credentials", "Credentials", "model credentials", "name"},
+		{"tool-providers", "Providers", "tool providers", "name"},
+		{"routes", "Routes", "routes", "route_key"},
+		{"clients", "Clients", "clients", "app_id"},
+	} {
+		f.Routes = append(f.Routes,
+			Route{http.MethodGet, "/admin/api/" + k.path, "List" + k.name, Admin, "List " + k.plural},
+			Route{http.MethodPost, "/admin/api/" + k.path, "Save" + k.name, Admin, "Create or update one of the " + k.plural},
+			Route{http.MethodDelete, "/admin/api/" + k.path + "/{" + k.id + "}", "Delete" + k.name, Admin, "Delete one of the " + k.plural})
+	}
+	return f
+}
+
+func jobWorker() Function {
+	return Function{
+		Name: "jobworker", Purpose: "runs one job of the jobs queue", MemoryMB: 512, Timeout: WorkerTimeout,
+		Queue: QueueJobs, BatchSize: 1,
+		Grants: []Grant{
+			{OnTable, TableRegistry, []string{"dynamodb:BatchGetItem"}},
+			{OnTable, TableJobs, []string{"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem"}},
+			{OnTable, TableLedger, []string{"dynamodb:PutItem"}},
+			{OnBucket, BucketValues, []string{"s3:GetObject", "s3:PutObject"}},
+			{OnQueue, QueueJobs, []string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:SendMessage"}},
+			{OnQueue, QueueCallbacks, []string{"sqs:SendMessage"}},
+			{OnKey, KeySecrets, []string{"kms:GenerateDataKey", "kms:Decrypt"}},
+		},
+	}
+}
+
+func callbackWorker() Function {
+	return Function{
+		Name: "callbackworker", Purpose: "makes the attempts of the callbacks queue", MemoryMB: 512, Timeout: CallbackTimeout,
+		Queue: QueueCallbacks, BatchSize: 10, Signs: true,
+		Grants: []Grant{
+			{OnTable, TableRegistry, []string{"dynamodb:BatchGetItem"}},
+			{OnTable, TableJobs, []string{"dynamodb:UpdateItem"}},
+			{OnTable, TableLedger, []string{"dynamodb:PutItem"}},
+			{OnBucket, BucketValues, []string{"s3:GetObject", "s3:PutObject"}},
+			{OnQueue, QueueCallbacks, []string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:SendMessage"}},
+			{OnKey, KeySecrets, []string{"kms:Decrypt"}},
+		},
+	}
+}
+
+func sweeper() Function {
+	return Function{
+		Name: "sweeper", Purpose: "recovers what a lost message or a dead worker left behind", MemoryMB: 256,
+		Timeout: 5 * time.Minute, Every: time.Minute,
+		Grants: []Grant{
+			{OnTable, TableRegistry, []string{"dynamodb:BatchGetItem"}},
+			{OnTable, TableJobs, []string{"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem"}},
+			{OnTable, TableLedger, []string{"dynamodb:PutItem"}},
+			{OnBucket, BucketValues, []string{"s3:GetObject", "s3:PutObject"}},
+			{OnQueue, QueueJobs, []string{"sqs:SendMessage"}},
+			{OnQueue, QueueCallbacks, []string{"sqs:SendMessage"}},
+		},
+	}
+}
+
+// refresher compiles what businesses publish. It is a function of its own, apart from the sweeper, so that a specification which
+// takes all the memory or time there is keeps no job from being recovered; and it alone of the two may open secrets.
+func refresher() Function {
+	return Function{
+		Name: "refresher", Purpose: "reads due specifications from their URLs, and compiles stored ones anew after an upgrade",
+		MemoryMB: 1024, Timeout: 5 * time.Minute, Every: time.Minute,
+		Grants: []Grant{
+			{OnTable, TableRegistry, []string{"dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:PutItem"}},
+			{OnTable, TableLedger, []string{"dynamodb:PutItem"}},
+			{OnBucket, BucketValues, []string{"s3:GetObject", "s3:PutObject"}},
+			{OnKey, KeySecrets, []string{"kms:Decrypt"}},
+		},
+	}
+}
