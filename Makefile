@@ -61,6 +61,19 @@ lint: ## Check formatting, go vet and staticcheck
 fmt: ## Format all Go files
 	gofmt -w $(GOFILES)
 
+# A program that needs bubbles of testing/synctest is a test binary. SEEDS plays that many, SEED one again; TRACE=1 prints its steps.
+SEEDS := 20
+.PHONY: sim
+sim: ## Let the whole product run through faults: SEEDS=n plays n seeds, SEED=n one again
+	@go test -c -o bin/sim ./scripts/sim
+	@cd scripts/sim && exec ../../bin/sim -test.run '^TestSimulation$$' -test.timeout 0 $(if $(SEED),-seed $(SEED),-seeds $(SEEDS)) $(if $(TRACE),-trace)
+
+JOBS := 2000
+.PHONY: soak
+soak: ## Run JOBS jobs while one of a hundred requests to AWS fails; nothing may be lost, happen twice, or grow
+	@go build -o bin/soak ./scripts/soak
+	@exec bin/soak -jobs $(JOBS)
+
 .PHONY: bench
 bench: ## Print benchmarks beside baselines of the same run
 	go test -run '^$$' -bench . -benchmem ./shared/...

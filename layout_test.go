@@ -74,13 +74,16 @@ type room struct {
 var rooms = map[string]room{
 	"shared/apierr":               {kind: pure, also: []string{"net/http"}}, // writes the envelope
 	"shared/audience":             {kind: pure},
+	"shared/auditchain":           {kind: pure},
 	"shared/canonical":            {kind: pure},
 	"shared/capability":           {kind: pure},
 	"shared/capability/compile":   {kind: pure, also: []string{yaml}},
+	"shared/chance":               {kind: pure, also: []string{"crypto/rand"}}, // draws
 	"shared/clock":                {kind: pure},
 	"shared/contract":             {kind: pure},
 	"shared/envelope":             {kind: pure, also: []string{"os"}}, // the key file of a local hub
 	"shared/lambdahttp/routetree": {kind: pure},
+	"shared/money":                {kind: pure},
 	"shared/permission":           {kind: pure},
 	"shared/ratelimit":            {kind: pure},
 	"shared/redact":               {kind: pure},
@@ -94,8 +97,14 @@ var rooms = map[string]room{
 	"shared/job":      {kind: domain, rank: 2},
 	"shared/catalog":  {kind: domain, rank: 2},
 	"shared/account":  {kind: domain, rank: 2},
+
+	"shared/auditexport": {kind: domain, rank: 3},
+
 	"shared/delivery": {kind: domain, rank: 3, also: []string{guarded, "net/http"}}, // signs requests and judges answers
 	"shared/approval": {kind: domain, rank: 3},
+
+	"shared/approval/notify": {kind: domain, rank: 4},
+
 	"shared/toolcall": {kind: domain, rank: 4, also: []string{guarded, "net/http"}}, // builds requests and judges their evidence
 	"shared/jobrun":   {kind: domain, rank: 5},
 	"shared/provider": {kind: domain, rank: 5, also: []string{guarded, "net/http"}}, // reads specifications and judges the answers
@@ -105,6 +114,7 @@ var rooms = map[string]room{
 	"shared/outbound":     {kind: adapter},
 	"shared/queue":        {kind: adapter},
 	"shared/store":        {kind: adapter},
+	"shared/waits":        {kind: adapter},
 	"shared/platform":     {kind: wiring},
 
 	"shared/account/accounttest":   {kind: helper},
@@ -117,12 +127,15 @@ var rooms = map[string]room{
 	"shared/store/storetest":       {kind: helper},
 
 	"functions/admin":          {kind: function},
+	"functions/approvals":      {kind: function},
+	"functions/approvalwait":   {kind: function},
 	"functions/callbackworker": {kind: function},
 	"functions/jobworker":      {kind: function},
 	"functions/refresher":      {kind: function},
 	"functions/runs":           {kind: function},
 	"functions/sweeper":        {kind: function},
 	"scripts":                  {kind: script},
+	"infra/machines":           {kind: pure},                                                            // knows no CDK: both hosts read the definitions
 	"infra":                    {kind: deployment, also: []string{guarded, module + "/shared/account"}}, // checks options by them
 }
 
@@ -143,6 +156,9 @@ var aws = []string{"github.com/aws", "github.com/awslabs"}
 
 // infrastructure belongs to infra alone, even in tests: building it takes minutes.
 var infrastructure = []string{module + "/infra", "github.com/aws/aws-cdk-go", "github.com/aws/constructs-go", "github.com/aws/jsii-runtime-go"}
+
+// definitions are the state machines, in a package of infra that needs nothing of the CDK.
+const definitions = module + "/infra/machines"
 
 // notInLambda is what no function may link, directly or not.
 var notInLambda = slices.Concat(infrastructure, []string{
@@ -208,7 +224,7 @@ func refuse(folder, imported string) string {
 	r, declared := roomOf(folder)
 	inside, ours := strings.CutPrefix(imported, module+"/")
 	switch {
-	case below(imported, infrastructure) != "" && r.kind != deployment:
+	case below(imported, infrastructure) != "" && imported != definitions && r.kind != deployment:
 		return "only infra knows the CDK"
 	case slices.Contains(r.also, imported):
 		return ""
@@ -255,7 +271,7 @@ func TestImportsKeepTheirDirection(t *testing.T) {
 			}
 		}
 		for _, imported := range slices.Concat(p.TestImports, p.XTestImports) {
-			if below(imported, infrastructure) != "" {
+			if below(imported, infrastructure) != "" && imported != definitions {
 				t.Errorf("a test of %s imports %s: only infra knows the CDK", p.folder(), imported)
 			}
 		}
@@ -326,6 +342,11 @@ func TestTheRulesOfImportsBite(t *testing.T) {
 		{"scripts/local", "bailing/functions/runs", ""},
 		{"scripts/local", "github.com/aws/aws-cdk-go/awscdk/v2", "only infra knows the CDK"},
 		{"scripts/local", "bailing/infra", "only infra knows the CDK"},
+		{"scripts/local", "bailing/infra/stacks", "only infra knows the CDK"},
+		{"scripts/local", "bailing/infra/machines", ""},
+		{"shared/awslocal/provision", "bailing/infra/machines", ""},
+		{"infra/machines", "github.com/aws/constructs-go/constructs/v10", "only infra knows the CDK"},
+		{"infra/machines", "bailing/shared/topology", ""},
 		{"shared/toolcall", "bailing/shared/outbound", ""},
 		{"shared/jobrun", "bailing/shared/outbound", "domain may not import adapter"},
 		{"infra/stacks", "github.com/aws/aws-cdk-go/awscdk/v2", ""},

@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"encoding/json"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -20,8 +21,13 @@ func invoke(t *testing.T, h lambda.Handler, stage, method, path, from, body stri
 	for name, values := range headers {
 		all[name] = values
 	}
+	path, query, _ := strings.Cut(path, "?")
+	parameters, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
 	payload, err := json.Marshal(events.APIGatewayProxyRequest{
-		Resource: path, Path: path, HTTPMethod: method, MultiValueHeaders: all, Body: body,
+		Resource: path, Path: path, HTTPMethod: method, MultiValueHeaders: all, Body: body, MultiValueQueryStringParameters: parameters,
 		RequestContext: events.APIGatewayProxyRequestContext{
 			Path: stage + path, Stage: "v1", RequestID: "r", DomainName: "abc.execute-api.eu-central-1.amazonaws.com",
 			Identity: events.APIGatewayRequestIdentity{SourceIP: from},

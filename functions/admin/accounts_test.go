@@ -414,8 +414,8 @@ func TestCapabilitiesNameWhatExists(t *testing.T) {
 	}
 	has := " " + strings.Join(got.Modules, " ") + " "
 	for module, there := range map[string]bool{
-		"routes": true, "clients": true, "targets": true, "tools": true, "credentials": true, "runs": true, "system": true, "accounts": true,
-		"chat": false, "channels": false, "kb": false, "storage": false, "projects": false, "executors": false, "cost": false, "settings": false,
+		"routes": true, "clients": true, "targets": true, "tools": true, "credentials": true, "runs": true, "system": true, "accounts": true, "approvals": true,
+		"chat": false, "channels": false, "kb": false, "storage": false, "projects": false, "executors": false, "cost": true, "settings": false,
 	} {
 		if strings.Contains(has, " "+module+" ") != there {
 			t.Errorf("modules %v, %s: want %v", got.Modules, module, there)

@@ -1,4 +1,4 @@
-// Package admin serves /admin/*: the kill switch, jobs with their traces, callbacks and dead letters (core §2.6), what runs and
+// Package admin serves /admin/*: the kill switch, jobs with their traces, callbacks and dead letters (core §2.6), approvals, what runs and
 // what is not ready, and reading and saving the registry (core §10.2 to §10.4).
 //
 // A handler decodes, calls one command of package registry, and maps the result; rules live there, keys and
@@ -8,5 +8,5 @@
 // into the audit record, which every successful write leaves in the transaction that does it.
 //
 // Answers never hold a secret, a sealed text or a hash, but where the contract asks for it: saving a client answers with its token,
-// a reveal with what it names, and saving a new administrator with a password that was generated.
+// a reveal with what it names, a ticket with the arguments that a person is to approve, and saving a new administrator with a password that was generated.
 package admin

@@ -22,18 +22,26 @@ type Deps struct {
 	Accounts *account.Service
 	Tokens   Tokens
 	Audit    Audit
+	// AuditExport writes audit records out.
+	AuditExport AuditExport
 	// Providers reaches out to the businesses of tool providers.
 	Providers Providers
 	// Deliveries operates on callbacks and their dead letters.
 	Deliveries Deliveries
 	// Reconciliations closes calls whose outcome only a person can find out.
 	Reconciliations Reconciliations
+	// Approvals reads tickets, whose sealed intents Secrets opens; Decisions decides them.
+	Approvals Approvals
+	Secrets   Secrets
+	Decisions Decisions
 	// Runs, Reruns, Ledger and Config are what administrators look at and operate.
 	Runs   Runs
 	Reruns Reruns
 	Ledger Ledger
 	Config Config
-	Clock  clock.Clock
+	// Cost knows what jobs used.
+	Cost  Costs
+	Clock clock.Clock
 	// ServerToken authenticates an administrator who may do everything. Without one nobody is (core §0.2).
 	ServerToken string
 	// BodyMax caps JSON bodies in bytes; 0 is the contract's default (core §0.1). Specifications have a cap of their own.
@@ -71,11 +79,13 @@ func (h *Handler) Handlers() map[string]http.HandlerFunc {
 	all := map[string]http.HandlerFunc{
 		"Pause": h.Pause, "Resume": h.Resume, "JobAudit": h.JobAudit,
 		"ListRuns": h.ListRuns, "GetRun": h.GetRun, "RunTrace": h.RunTrace, "FindTrace": h.FindTrace, "RerunRun": h.RerunRun,
-		"SystemStatus": h.SystemStatus, "DispatchStatus": h.DispatchStatus,
-		"ConfigAudit": h.ConfigAudit, "ProviderEvents": h.ProviderEvents, "Diagnostics": h.Diagnostics, "ConfigSchema": h.ConfigSchema,
+		"SystemStatus": h.SystemStatus, "DispatchStatus": h.DispatchStatus, "Cost": h.Cost,
+		"ConfigAudit": h.ConfigAudit, "ExportAudit": h.ExportAudit, "ProviderEvents": h.ProviderEvents, "Diagnostics": h.Diagnostics, "ConfigSchema": h.ConfigSchema,
 		"JobDeliveries": h.JobDeliveries, "ListDeadLetters": h.ListDeadLetters, "ReplayDeadLetters": h.ReplayDeadLetters,
 		"ResendDeadLetter": h.ResendDeadLetter, "ResolveDeadLetter": h.ResolveDeadLetter,
 		"ListReconciliations": h.ListReconciliations, "GetReconciliation": h.GetReconciliation, "CloseReconciliation": h.CloseReconciliation,
+		"ListApprovals": h.ListApprovals, "GetApproval": h.GetApproval, "RevealIntent": h.RevealIntent,
+		"ApproveCall": h.ApproveCall, "DenyCall": h.DenyCall,
 		"ListTargets": h.ListTargets, "SaveTargets": h.SaveTargets,
 		"ListCredentials": h.ListCredentials, "SaveCredentials": h.SaveCredentials,
 		"ListProviders": h.ListProviders, "SaveProviders": h.SaveProviders,

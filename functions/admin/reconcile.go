@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
+	"bailing/shared/account"
 	"bailing/shared/apierr"
 	"bailing/shared/canonical"
 	"bailing/shared/job"
@@ -35,8 +37,9 @@ type reconciliation struct {
 	ArgsHash       string              `json:"args_hash"`
 	Since          string              `json:"since"`
 	Reason         string              `json:"reason"`
-	Evidence       *toolcall.Evidence  `json:"evidence"` // null when the worker was lost
-	Closing        *closing            `json:"closing"`  // null until a person closed it
+	Evidence       *toolcall.Evidence  `json:"evidence"`                // null when the worker was lost
+	Closing        *closing            `json:"closing"`                 // null until a person closed it
+	ApprovalsDue   []int64             `json:"approvals_due,omitempty"` // tickets of the job whose approved calls a rerun makes
 }
 
 type closing struct {
@@ -47,7 +50,7 @@ type closing struct {
 	At      string           `json:"at"`
 }
 
-func reconciliationOf(r toolcall.Reconciliation) reconciliation {
+func reconciliationOf(r toolcall.Reconciliation, now time.Time) reconciliation {
 	e := r.Entry
 	open := e.Open()
 	v := reconciliation{
@@ -58,6 +61,11 @@ func reconciliationOf(r toolcall.Reconciliation) reconciliation {
 	if e.Closing != nil {
 		c := closingOf(*e.Closing)
 		v.Closing = &c
+	}
+	for _, d := range r.Due {
+		if now.Before(d.ExpiresAt) {
+			v.ApprovalsDue = append(v.ApprovalsDue, d.ID)
+		}
 	}
 	return v
 }
@@ -87,8 +95,9 @@ func (h *Handler) ListReconciliations(w http.ResponseWriter, r *http.Request) {
 	}
 	page, err := h.d.Reconciliations.List(r.Context(), limit, after)
 	list := make([]reconciliation, 0, len(page.Items))
+	now := h.d.Clock.Now()
 	for _, found := range page.Items {
-		list = append(list, reconciliationOf(found))
+		list = append(list, reconciliationOf(found, now))
 	}
 	if page.Next != "" {
 		q.Set("cursor", string(page.Next))
@@ -104,7 +113,7 @@ func (h *Handler) GetReconciliation(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		found, err = h.d.Reconciliations.Read(r.Context(), id, key)
 	}
-	writeReconciliation(w, r, found, err)
+	h.writeReconciliation(w, r, found, err)
 }
 
 // CloseReconciliation serves POST /admin/api/reconciliations/{job}/{key}/close.
@@ -116,14 +125,13 @@ func (h *Handler) CloseReconciliation(w http.ResponseWriter, r *http.Request) {
 	}
 	var c toolcall.Closing
 	if err == nil {
-		c, err = parseClosing(body)
+		c, err = parseClosing(body, who(r))
 	}
 	var found *toolcall.Reconciliation
 	if err == nil {
-		c.By = who(r).By()
 		found, err = h.d.Reconciliations.Close(r.Context(), id, key, c)
 	}
-	writeReconciliation(w, r, found, err)
+	h.writeReconciliation(w, r, found, err)
 }
 
 // callOf is the call that the path names.
@@ -134,12 +142,12 @@ func callOf(r *http.Request) (id, key string, err error) {
 	return id, r.PathValue("key"), err
 }
 
-func writeReconciliation(w http.ResponseWriter, r *http.Request, found *toolcall.Reconciliation, err error) {
+func (h *Handler) writeReconciliation(w http.ResponseWriter, r *http.Request, found *toolcall.Reconciliation, err error) {
 	if err != nil {
 		lambdahttp.WriteError(w, r, reconcileError(err))
 		return
 	}
-	apierr.WriteJSON(w, http.StatusOK, reconciliationOf(*found))
+	apierr.WriteJSON(w, http.StatusOK, reconciliationOf(*found, h.d.Clock.Now()))
 }
 
 func reconcileError(err error) error {
@@ -158,14 +166,15 @@ func reconcileError(err error) error {
 	return err
 }
 
-// parseClosing reads {outcome, status?, reason}.
-func parseClosing(body canonical.Value) (c toolcall.Closing, err error) {
+// parseClosing reads {outcome, status?, reason, by?}; i is who closes.
+func parseClosing(body canonical.Value, i account.Identity) (c toolcall.Closing, err error) {
 	refuse := func(message string) (toolcall.Closing, error) {
 		return toolcall.Closing{}, apierr.New(apierr.Invalid, message)
 	}
 	if body.Kind() != canonical.Object {
 		return refuse("the body must be a JSON object")
 	}
+	var by *canonical.Value
 	for name, v := range body.Members() {
 		switch name {
 		case "outcome":
@@ -185,8 +194,10 @@ func parseClosing(body canonical.Value) (c toolcall.Closing, err error) {
 			if v.Kind() == canonical.String {
 				c.Reason = textlimit.Trim(v.Text())
 			}
+		case "by":
+			by = &v
 		default:
-			return refuse("the body may hold outcome, status and reason")
+			return refuse("the body may hold outcome, status, reason and by")
 		}
 	}
 	switch {
@@ -197,5 +208,6 @@ func parseClosing(body canonical.Value) (c toolcall.Closing, err error) {
 	case c.Reason == "" || !textlimit.Fits(c.Reason, toolcall.ClosingReasonMax):
 		return refuse("reason is required: how you know it, in 1 to 1000 characters")
 	}
-	return c, nil
+	c.By, err = signer(i, by)
+	return c, err
 }

@@ -6,8 +6,10 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"bailing/functions/admin"
+	"bailing/shared/clock"
 	jobs "bailing/shared/job"
 	"bailing/shared/toolcall"
 )
@@ -38,7 +40,7 @@ func (c *reconciliations) Close(_ context.Context, jobID, key string, closing to
 func setupReconciliations(t *testing.T) (*hub, *reconciliations) {
 	t.Helper()
 	c := &reconciliations{one: aCall()}
-	return setup(t, func(d *admin.Deps) { d.Reconciliations = c }), c
+	return setup(t, func(d *admin.Deps) { d.Reconciliations, d.Clock = c, clock.NewManual(now) }), c
 }
 
 var callKey = strings.Repeat("4f", 32)
@@ -110,13 +112,15 @@ func TestReconciliationIsRead(t *testing.T) {
 func TestReconciliationIsClosedWithTheName(t *testing.T) {
 	t.Parallel()
 	h, c := setupReconciliations(t)
-	long := strings.Repeat("é", toolcall.ClosingReasonMax)
+	long, name := strings.Repeat("é", toolcall.ClosingReasonMax), strings.Repeat("é", 64)
 	for body, closing := range map[string]toolcall.Closing{
 		`{"outcome":"happened","reason":" looked "}`:                     {Finding: toolcall.Happened, Reason: "looked"},
 		`{"outcome":"happened","status":100,"reason":"r"}`:               {Finding: toolcall.Happened, Status: 100, Reason: "r"},
 		`{"outcome":"happened","status":599,"reason":"r"}`:               {Finding: toolcall.Happened, Status: 599, Reason: "r"},
 		`{"outcome":"not_happened","reason":"` + long + `"}`:             {Finding: toolcall.NotHappened, Reason: long},
 		`{"outcome":"happened","status":2.01e2,"reason":"whole number"}`: {Finding: toolcall.Happened, Status: 201, Reason: "whole number"},
+		`{"outcome":"happened","reason":"r","by":" Jo "}`:                {Finding: toolcall.Happened, Reason: "r", By: "token:Jo"},
+		`{"outcome":"happened","reason":"r","by":"` + name + `"}`:        {Finding: toolcall.Happened, Reason: "r", By: "token:" + name},
 	} {
 		c.asked = nil
 		if w := h.admin("POST", onCall("/close"), body); w.Code != 200 {
@@ -126,10 +130,10 @@ func TestReconciliationIsClosedWithTheName(t *testing.T) {
 			t.Fatalf("asked %v", c.asked)
 		}
 		got, _ := c.asked[2].(toolcall.Closing)
-		if got.By == "" {
-			t.Error("closed by nobody")
+		if closing.By == "" {
+			closing.By = "token"
 		}
-		if got.By = ""; c.asked[0] != job || c.asked[1] != callKey || got != closing {
+		if c.asked[0] != job || c.asked[1] != callKey || got != closing {
 			t.Errorf("%.80s: asked %v", body, c.asked)
 		}
 	}
@@ -139,6 +143,7 @@ func TestClosingThatSaysTooLittle(t *testing.T) {
 	t.Parallel()
 	h, c := setupReconciliations(t)
 	const status, reason = "status must be an HTTP status from 100 to 599; leave it out when it is not known", "reason is required: how you know it, in 1 to 1000 characters"
+	const by = "by must be a name of 1 to 64 characters in one line"
 	for body, message := range map[string]string{
 		`[]`:                                 "the body must be a JSON object",
 		`{"reason":"r"}`:                     "outcome must be happened or not_happened",
@@ -150,12 +155,34 @@ func TestClosingThatSaysTooLittle(t *testing.T) {
 		`{"outcome":"happened","reason":"r","status":200.5}`: status, `{"outcome":"happened","reason":"r","status":"200"}`: status,
 		`{"outcome":"happened","reason":"r","status":null}`:    status,
 		`{"outcome":"not_happened","reason":"r","status":404}`: "status goes with the outcome happened only",
-		`{"outcome":"happened","reason":"r","by":"eve"}`:       "the body may hold outcome, status and reason",
+		`{"outcome":"happened","reason":"r","at":"now"}`:       "the body may hold outcome, status, reason and by",
+		`{"outcome":"happened","reason":"r","by":""}`:          by, `{"outcome":"happened","reason":"r","by":7}`: by,
+		`{"outcome":"happened","reason":"r","by":"` + strings.Repeat("é", 65) + `"}`: by,
 	} {
 		want(t, h.admin("POST", onCall("/close"), body), 400, `{"error":"`+message+`"}`, "request_id")
 	}
+	h.account(t, "ruth", "admin")
+	want(t, h.send("POST", onCall("/close"), `{"outcome":"happened","reason":"r","by":"eve"}`, "Cookie", h.enter(t, "ruth"), "Origin", ours), 400,
+		`{"error":"by goes with the server token only; a session decides under its own name"}`)
 	if len(c.asked) != 0 {
 		t.Errorf("asked %v", c.asked)
+	}
+}
+
+// What was approved and not made is said, since nothing but a rerun makes it. An approval that has lapsed is not due.
+func TestAClosingSaysWhichApprovedCallsARerunMakes(t *testing.T) {
+	t.Parallel()
+	h, c := setupReconciliations(t)
+	c.one.Due = []jobs.DueTicket{{ID: 7, ExpiresAt: now}, {ID: 8, ExpiresAt: now.Add(time.Millisecond)}, {ID: 9, ExpiresAt: now.Add(time.Hour)}}
+	for call, body := range map[string]string{"GET ": "", "POST /close": `{"outcome":"happened","reason":"r"}`} {
+		method, below, _ := strings.Cut(call, " ")
+		if w := h.admin(method, onCall(below), body); w.Code != 200 || !strings.Contains(w.Body.String(), `"approvals_due":[8,9]`) {
+			t.Errorf("%s: %d %s", call, w.Code, w.Body)
+		}
+	}
+	c.one.Due = c.one.Due[:1]
+	if w := h.admin("GET", onCall(""), ""); strings.Contains(w.Body.String(), "approvals_due") {
+		t.Error(w.Body)
 	}
 }
 

@@ -31,14 +31,15 @@ type timeline struct {
 }
 
 type ticketView struct {
-	ID        int64          `json:"id"`
-	JobID     string         `json:"job_id"`
-	Provider  string         `json:"provider"`
-	Tool      string         `json:"tool"`
-	ArgsHash  string         `json:"args_hash"`
-	Status    approval.State `json:"status"`
-	CreatedAt string         `json:"created_at"`
-	ExpiresAt string         `json:"expires_at"`
+	ID       int64          `json:"id"`
+	JobID    string         `json:"job_id"`
+	Provider string         `json:"provider"`
+	Tool     string         `json:"tool"`
+	ArgsHash string         `json:"args_hash"`
+	Status   approval.State `json:"status"`
+	rulingView
+	CreatedAt string `json:"created_at"`
+	ExpiresAt string `json:"expires_at"`
 }
 
 // lookup is what the job can be found by.
@@ -161,10 +162,11 @@ func (h *Handler) traceOf(ctx context.Context, id string) (*trace, error) {
 	if t.Trace.Events, err = display(records, traceMax); err != nil {
 		return nil, err
 	}
+	seen := showing{now: h.d.Clock.Now()}
 	for _, a := range tickets {
 		t.Approvals = append(t.Approvals, ticketView{
-			ID: a.ID, JobID: a.JobID, Provider: a.Provider, Tool: a.Tool, ArgsHash: a.ArgsHash, Status: a.State,
-			CreatedAt: job.Timestamp(a.CreatedAt), ExpiresAt: job.Timestamp(a.ExpiresAt),
+			ID: a.ID, JobID: a.JobID, Provider: a.Provider, Tool: a.Tool, ArgsHash: a.ArgsHash, Status: a.StateAt(seen.now),
+			rulingView: seen.ruling(a), CreatedAt: job.Timestamp(a.CreatedAt), ExpiresAt: job.Timestamp(a.ExpiresAt),
 		})
 	}
 	t.Lookup = lookup{

@@ -53,6 +53,30 @@ func TestATraceHasTheRecordedMembers(t *testing.T) {
 	want(t, h.admin("GET", "/admin/api/runs/"+job+"/trace?format=xml", ""), 400, `{"error":"format must be json or jsonl"}`)
 }
 
+// A trace tells what became of each ticket: who decided, when its call was made, and that a deadline has passed.
+func TestATraceTellsWhatBecameOfItsTickets(t *testing.T) {
+	t.Parallel()
+	h, r := setupRuns(t)
+	r.job = aJob()
+	used := approval.Ticket{
+		ID: 7, JobID: job, State: approval.Approved, Provider: "shop", Tool: "refund", ArgsHash: "h", CreatedAt: now, ExpiresAt: now.Add(time.Hour), UsedAt: now.Add(time.Second),
+		Ruling: &approval.Ruling{Approved: true, DecisionID: "dec-1", By: "boss@crm.example", Comment: "ask jo@crm.example", Auth: "client:crm", At: now},
+	}
+	denied, late, ended := used, used, used
+	denied.State, denied.UsedAt, denied.Ruling = approval.Denied, time.Time{}, &approval.Ruling{By: "ada", Auth: "console:ada", At: now}
+	late.State, late.UsedAt, late.Ruling, late.ExpiresAt = approval.Pending, time.Time{}, nil, now
+	ended.State, ended.UsedAt, ended.Ruling, ended.EndAt = approval.Expired, time.Time{}, nil, now
+	r.tickets = []approval.Ticket{used, denied, late, ended}
+	head := `{"id":7,"job_id":"` + job + `","provider":"shop","tool":"refund","args_hash":"h","created_at":"2026-11-30T15:52:48.906Z",`
+	const expires = `"expires_at":"2026-11-30T16:52:48.906Z"`
+	want(t, h.admin("GET", "/admin/api/runs/"+job+"/trace", ""), 200, `{"approvals":[
+		`+head+expires+`,"status":"approved","decided_by":"[REDACTED_EMAIL]","decided_via":"client:crm","decided_at":"2026-11-30T15:52:48.906Z",
+			"decision_id":"dec-1","comment":"ask [REDACTED_EMAIL]","used_at":"2026-11-30T15:52:49.906Z"},
+		`+head+expires+`,"status":"denied","decided_by":"ada","decided_via":"console:ada","decided_at":"2026-11-30T15:52:48.906Z"},
+		`+head+`"expires_at":"2026-11-30T15:52:48.906Z","status":"expired"},
+		`+head+expires+`,"status":"expired","ended_at":"2026-11-30T15:52:48.906Z"}]}`, "job", "trace", "lookup")
+}
+
 func TestATraceIsExportedLineByLine(t *testing.T) {
 	t.Parallel()
 	w := aTrace(t).admin("GET", "/admin/api/runs/"+job+"/trace?format=jsonl", "")

@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"bailing/shared/account"
+	"bailing/shared/auditexport"
 	"bailing/shared/capability/compile"
 	"bailing/shared/job"
 	"bailing/shared/lambdahttp"
@@ -40,7 +41,10 @@ func New(p *platform.Platform) (lambda.Handler, error) {
 			Store: s.Accounts(), Random: rand.Reader, Bootstrap: p.BootstrapAdmin(), Clock: p.Clock, Logger: p.Logger,
 		}),
 		Providers: providers, Tokens: s, Audit: s, Deliveries: deliveries,
-		Runs: s, Ledger: s, Config: s, Clock: p.Clock, Reconciliations: &toolcall.Reconciler{Store: s, Clock: p.Clock},
+		AuditExport: &auditexport.Exporter{Store: s, Clock: p.Clock},
+		Runs:        s, Ledger: s, Config: s, Cost: s, Clock: p.Clock, Reconciliations: &toolcall.Reconciler{Store: s, Clock: p.Clock},
+		Approvals: s, Secrets: sealer,
+		Decisions:   p.Clerk(s),
 		Reruns:      &job.Rerunner{Store: s, Queue: p.JobsQueue(), Clock: p.Clock, Logger: p.Logger},
 		ServerToken: p.Config.ServerToken, BodyMax: p.Config.BodyMax,
 	})

@@ -41,7 +41,7 @@ func New(p *platform.Platform) (lambda.Handler, error) {
 		return nil, err
 	}
 	s := p.Store()
-	tools := &toolcall.Service{Store: s, HTTP: http, Secrets: sealer, Clock: p.Clock, Logger: p.Logger}
+	tools := &toolcall.Service{Store: s, HTTP: http, Secrets: sealer, Waits: p.Waits(), Clock: p.Clock, Logger: p.Logger}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"bailing/functions/sweeper"
+	"bailing/shared/approval"
 	"bailing/shared/clock"
 	"bailing/shared/delivery"
 	"bailing/shared/job"
@@ -40,10 +41,18 @@ type outbox struct {
 
 func (o outbox) Sweep(context.Context) (delivery.Swept, error) { return o.n, o.err }
 
+// tickets answers like sweeps.
+type tickets struct {
+	n   approval.Swept
+	err error
+}
+
+func (o tickets) Sweep(context.Context) (approval.Swept, error) { return o.n, o.err }
+
 func handler(s *sweeps) (*sweeper.Handler, *bytes.Buffer) {
 	var out bytes.Buffer
 	return &sweeper.Handler{
-		Sweeper: s, Outbox: outbox{}, Logger: platform.NewLogger(&out, 0), Metrics: platform.NewMetrics(&out, clock.NewManual(jobtest.Start), "sweeper"),
+		Sweeper: s, Outbox: outbox{}, Tickets: tickets{}, Logger: platform.NewLogger(&out, 0), Metrics: platform.NewMetrics(&out, clock.NewManual(jobtest.Start), "sweeper"),
 	}, &out
 }
 

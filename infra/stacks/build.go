@@ -18,8 +18,7 @@ func Build(app awscdk.App, t topology.Topology, o Options) error {
 		return err
 	}
 	state := newStateful(app, t, o)
-	newStateless(app, t, o, state)
-	return nil
+	return newStateless(app, t, o, state)
 }
 
 // newStack makes the stack that is called name after the deployment's prefix.

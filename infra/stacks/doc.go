@@ -2,7 +2,7 @@
 //
 //	stateful    tables, queues with their dead-letter queues, the bucket, the key of envelope encryption, the server token.
 //	            Everything in it is retained: deleting the stack deletes no data.
-//	stateless   functions, their roles, triggers and logs, the REST API, alarms and the dashboard. It can be deleted and
+//	stateless   functions, their roles, triggers and logs, state machines, the REST API, alarms and the dashboard. It can be deleted and
 //	            deployed again at any time.
 //
 // Nothing here lists a table, queue, function or route: they come from [topology.Topology]. What a deployment may choose

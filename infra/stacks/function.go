@@ -60,6 +60,9 @@ func (s *stateless) environment(f topology.Function) map[string]*string {
 	set("BAILING_EGRESS_ALLOW", o.EgressAllow)
 	set("BAILING_COMMIT", o.Commit)
 	set("BAILING_BUILD_TIME", o.BuildTime)
+	if o.AuditRetentionDays > 0 {
+		set("BAILING_AUDIT_RETENTION_DAYS", strconv.Itoa(o.AuditRetentionDays))
+	}
 	if o.JSONBodyMaxBytes > 0 {
 		set("BAILING_JSON_BODY_MAX_BYTES", strconv.Itoa(o.JSONBodyMaxBytes))
 	}
@@ -71,10 +74,18 @@ func (s *stateless) environment(f topology.Function) map[string]*string {
 			set(queueVariable(g.Name), *s.state.queues[g.Name].QueueUrl())
 		case topology.OnKey:
 			set("BAILING_KMS_KEY", *s.state.key.KeyArn())
+		case topology.OnMachine:
+			set(machineVariable(g.Name), s.machineARN(g.Name))
 		}
 	}
 	if f.NeedsServerToken() {
 		set("BAILING_SERVER_TOKEN_SECRET", *s.state.serverToken.SecretArn())
+	}
+	if f.Tells {
+		set("BAILING_PUBLIC_URL", o.publicURL())
+		set("BAILING_ALERTS_TYPE", o.AlertsType)
+		set("BAILING_ALERTS_URL", o.AlertsURL)
+		set("BAILING_ALERTS_TO", o.AlertsTo)
 	}
 	if f.Logins {
 		set("BAILING_BOOTSTRAP_ADMIN_USERNAME", o.BootstrapAdmin)

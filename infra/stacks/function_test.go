@@ -224,6 +224,8 @@ func (a *assembly) granted(t *testing.T, system topology.Topology, g topology.Gr
 		return []string{"«" + a.queue(t, g.Name).id + ".Arn»"}
 	case topology.OnKey:
 		return []string{"«" + a.stateful.only(t, "AWS::KMS::Key").id + ".Arn»"}
+	case topology.OnMachine:
+		return []string{machineARN(g.Name)}
 	case topology.OnBucket:
 		return []string{"«" + a.stateful.only(t, "AWS::S3::Bucket").id + ".Arn»/*"}
 	case topology.OnTable:

@@ -6,12 +6,14 @@ import (
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/jsii-runtime-go"
+
+	"bailing/shared/topology"
 )
 
 // alarmSeconds is the period in which a dead letter is noticed.
 const alarmSeconds = 300
 
-// newAlarms watches the dead-letter queues: a message there is work that nobody does any more. The alarms are L1, so that the
+// newAlarms watches the dead-letter queues, where a message is work that nobody does any more, and the machines. The alarms are L1, so that the
 // topic stays an ARN and needs no import.
 func (s *stateless) newAlarms() {
 	var actions *[]any
@@ -26,6 +28,33 @@ func (s *stateless) newAlarms() {
 			MetricName:         jsii.String("ApproximateNumberOfMessagesVisible"),
 			Dimensions:         &[]*awscloudwatch.CfnAlarm_DimensionProperty{{Name: jsii.String("QueueName"), Value: s.state.deadLetters[q.Name].QueueName()}},
 			Statistic:          jsii.String("Maximum"),
+			Period:             jsii.Number(alarmSeconds),
+			EvaluationPeriods:  jsii.Number(1),
+			Threshold:          jsii.Number(1),
+			ComparisonOperator: jsii.String("GreaterThanOrEqualToThreshold"),
+			TreatMissingData:   jsii.String("notBreaching"),
+			AlarmActions:       actions,
+		})
+	}
+	for _, m := range s.topology.Machines {
+		s.newMachineAlarms(m, actions)
+	}
+}
+
+// newMachineAlarms watches executions that did not come to their end. Tickets are safe: the sweeper ends them. But nobody was told
+// of one, or its clock stopped, and the next ones may fare alike.
+func (s *stateless) newMachineAlarms(m topology.StateMachine, actions *[]any) {
+	for _, end := range []struct{ name, metric, says string }{
+		{"failed", "ExecutionsFailed", "failed: see the error of its last state in its history, and the log of the function"},
+		{"timed-out", "ExecutionsTimedOut", "lived for a year: see its history"},
+	} {
+		awscloudwatch.NewCfnAlarm(s.stack, jsii.String("alarm-"+m.Name+"-"+end.name), &awscloudwatch.CfnAlarmProps{
+			AlarmName:          jsii.String(s.options.TablePrefix + m.Name + "-" + end.name),
+			AlarmDescription:   jsii.String("an execution of the state machine " + m.Name + " " + end.says),
+			Namespace:          jsii.String("AWS/States"),
+			MetricName:         jsii.String(end.metric),
+			Dimensions:         &[]*awscloudwatch.CfnAlarm_DimensionProperty{{Name: jsii.String("StateMachineArn"), Value: jsii.String(s.machineARN(m.Name))}},
+			Statistic:          jsii.String("Sum"),
 			Period:             jsii.Number(alarmSeconds),
 			EvaluationPeriods:  jsii.Number(1),
 			Threshold:          jsii.Number(1),
@@ -49,6 +78,8 @@ var productMetrics = []struct {
 	{"Callback attempts by outcome", "function,outcome", "Sum", []string{"callback_attempts"}},
 	{"Duration of a callback attempt, p95, ms", "function", "p95", []string{"callback_attempt"}},
 	{"Callbacks that were given up", "function", "Sum", []string{"callback_dead"}},
+	{"Tasks of waits for approvals by outcome", "function,action,outcome", "Sum", []string{"approval_tasks"}},
+	{"Decisions about approvals by outcome", "function,outcome", "Sum", []string{"approval_decisions"}},
 	{"What the sweeper did", "function", "Sum", []string{"jobs_requeued", "jobs_recovered", "jobs_expired", "callbacks_promoted"}},
 	{"Specifications read by the schedule", "function", "Sum", []string{"specs_refreshed", "specs_failed", "specs_recompiled"}},
 }
@@ -66,14 +97,18 @@ func (s *stateless) newDashboard() {
 		}
 		widgets = append(widgets, graph(c.title, lines))
 	}
-	var functions, queues []string
+	var functions, queues, machines []string
 	for _, f := range s.topology.Functions {
 		functions = append(functions, *s.functions[f.Name].FunctionName())
 	}
 	for _, q := range s.topology.Queues {
 		queues = append(queues, *s.state.queues[q.Name].QueueName(), *s.state.deadLetters[q.Name].QueueName())
 	}
+	for _, m := range s.topology.Machines {
+		machines = append(machines, s.machineARN(m.Name))
+	}
 	widgets = append(widgets,
+		graph("State machines: executions that failed", measured("AWS/States", "ExecutionsFailed", "Sum", "StateMachineArn", machines)),
 		graph("Functions: errors", measured("AWS/Lambda", "Errors", "Sum", "FunctionName", functions)),
 		graph("Functions: throttled invocations", measured("AWS/Lambda", "Throttles", "Sum", "FunctionName", functions)),
 		graph("Functions: duration, p95, ms", measured("AWS/Lambda", "Duration", "p95", "FunctionName", functions)),

@@ -26,6 +26,7 @@ type Options struct {
 	TablePrefix         string         // before the names of tables, queues, functions and stacks; ends with a hyphen
 	LogRetentionDays    int            // of all log groups; one of CloudWatch's periods
 	EgressAllow         string         // BAILING_EGRESS_ALLOW of the functions; "" = public addresses only
+	AuditRetentionDays  int            // BAILING_AUDIT_RETENTION_DAYS; 0 = audit records are kept
 	JSONBodyMaxBytes    int            // BAILING_JSON_BODY_MAX_BYTES; 0 = the functions' default
 	ReservedConcurrency map[string]int // by function; none by default, small accounts refuse it (D33)
 	ThrottleRate        float64        // requests per second of the stage; 0 = the account's
@@ -36,6 +37,9 @@ type Options struct {
 	AlarmTopicARN       string         // an SNS topic; "" = alarms only change colour
 	AccountLogRole      bool           // make the account's role for API Gateway logs
 	BootstrapAdmin      string         // BAILING_BOOTSTRAP_ADMIN_USERNAME: user name of the first administrator
+	PublicURL           string         // BAILING_PUBLIC_URL; "" = that of DomainName, if there is one
+	AlertsType          string         // BAILING_ALERTS_TYPE; "" = nobody hears what no route tells
+	AlertsURL, AlertsTo string         // BAILING_ALERTS_URL or BAILING_ALERTS_TO of it
 	Commit, BuildTime   string         // shown by /health and /version
 
 	BuildDir string // where the bootstraps are; not from the context
@@ -59,9 +63,14 @@ var readers = map[string]reader{
 	"certificateArn":      text(func(o *Options) *string { return &o.CertificateARN }),
 	"alarmTopicArn":       text(func(o *Options) *string { return &o.AlarmTopicARN }),
 	"bootstrapAdmin":      text(func(o *Options) *string { return &o.BootstrapAdmin }),
+	"publicUrl":           text(func(o *Options) *string { return &o.PublicURL }),
+	"alertsType":          text(func(o *Options) *string { return &o.AlertsType }),
+	"alertsUrl":           text(func(o *Options) *string { return &o.AlertsURL }),
+	"alertsTo":            text(func(o *Options) *string { return &o.AlertsTo }),
 	"commit":              text(func(o *Options) *string { return &o.Commit }),
 	"buildTime":           text(func(o *Options) *string { return &o.BuildTime }),
 	"logRetentionDays":    whole(func(o *Options) *int { return &o.LogRetentionDays }),
+	"auditRetentionDays":  whole(func(o *Options) *int { return &o.AuditRetentionDays }),
 	"jsonBodyMaxBytes":    whole(func(o *Options) *int { return &o.JSONBodyMaxBytes }),
 	"throttleBurst":       whole(func(o *Options) *int { return &o.ThrottleBurst }),
 	"wafRateLimit":        whole(func(o *Options) *int { return &o.WAFRateLimit }),
@@ -178,14 +187,25 @@ const (
 	wafRateMin = 10
 	// bodyMax is what still fits into an event of 6 MiB as base64, beside the headers.
 	bodyMax = 4 << 20
+	// auditRetentionMax is what the functions accept: a hundred years.
+	auditRetentionMax = 36_500
 )
 
 var (
 	// prefixes keep the longest names within the 64 characters of a function's.
 	prefixes = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}-$`)
+	websites = regexp.MustCompile(`^https?://[^\s/?#@]+[^\s?#]*$`)
 	domains  = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$`)
 	arns     = regexp.MustCompile(`^arn:[a-z-]+:(acm|sns):[a-z0-9-]+:[0-9]{12}:\S+$`)
 )
+
+// publicURL is where the hub is reached, as far as the options say.
+func (o Options) publicURL() string {
+	if o.PublicURL == "" && o.DomainName != "" {
+		return "https://" + o.DomainName
+	}
+	return o.PublicURL
+}
 
 // Validate reports everything that is wrong with the options for t; each error wraps [ErrOption].
 func (o Options) Validate(t topology.Topology) error {
@@ -197,6 +217,7 @@ func (o Options) Validate(t topology.Topology) error {
 	}
 	check(prefixes.MatchString(o.TablePrefix), "tablePrefix", "is 2 to 32 small letters, digits and hyphens, from a letter to a hyphen")
 	check(slices.Contains(retentions, o.LogRetentionDays), "logRetentionDays", fmt.Sprintf("is one of %v", retentions))
+	check(o.AuditRetentionDays <= auditRetentionMax, "auditRetentionDays", fmt.Sprintf("is at most %d", auditRetentionMax))
 	check(o.JSONBodyMaxBytes <= bodyMax, "jsonBodyMaxBytes", fmt.Sprintf("is at most %d: more does not reach a function", bodyMax))
 	check((o.ThrottleRate > 0) == (o.ThrottleBurst > 0), "throttleRate", "and throttleBurst go together")
 	check(o.WAFRateLimit == 0 || o.WAFRateLimit >= wafRateMin, "wafRateLimit", fmt.Sprintf("is at least %d", wafRateMin))
@@ -204,6 +225,8 @@ func (o Options) Validate(t topology.Topology) error {
 	check(o.DomainName == "" || domains.MatchString(o.DomainName), "domainName", "is no domain name")
 	check(o.CertificateARN == "" || arns.MatchString(o.CertificateARN), "certificateArn", "is no ARN of a certificate")
 	check(o.AlarmTopicARN == "" || arns.MatchString(o.AlarmTopicARN), "alarmTopicArn", "is no ARN of a topic")
+	check(o.PublicURL == "" || websites.MatchString(o.PublicURL), "publicUrl", "is no http or https address without a query")
+	check((o.AlertsType == "") == (o.AlertsURL == "" && o.AlertsTo == ""), "alertsType", "goes together with alertsUrl, or with alertsTo")
 	rule := account.CheckBootstrap(o.BootstrapAdmin)
 	check(rule == "", "bootstrapAdmin", rule)
 	check(o.BuildDir != "", "buildDir", "is not set")

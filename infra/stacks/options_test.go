@@ -22,12 +22,19 @@ func TestOptionsFromTheContext(t *testing.T) {
 		"bailing:accountLogRole":         "false",
 		"bailing:egressAllow":            "10.0.0.0/8",
 		"bailing:jsonBodyMaxBytes":       2048.0,
+		"bailing:auditRetentionDays":     "90",
+		"bailing:publicUrl":              "https://hub.example/v1",
+		"bailing:alertsType":             "webhook",
+		"bailing:alertsUrl":              "https://ops.example",
+		"bailing:alertsTo":               "ops",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if o.TablePrefix != "test-" || o.LogRetentionDays != 7 || o.WAFRateLimit != 1000 || o.ThrottleRate != 12.5 || o.ThrottleBurst != 25 ||
-		o.ReservedConcurrency["jobworker"] != 5 || o.AccountLogRole || o.EgressAllow != "10.0.0.0/8" || o.JSONBodyMaxBytes != 2048 {
+		o.ReservedConcurrency["jobworker"] != 5 || o.AccountLogRole || o.EgressAllow != "10.0.0.0/8" || o.JSONBodyMaxBytes != 2048 ||
+		o.AuditRetentionDays != 90 || o.PublicURL != "https://hub.example/v1" || o.AlertsType != "webhook" || o.AlertsURL != "https://ops.example" ||
+		o.AlertsTo != "ops" {
 		t.Errorf("%+v", o)
 	}
 	typed, err := stacks.OptionsFrom(map[string]any{"bailing:reservedConcurrency": `{"runs": 2}`, "bailing:accountLogRole": true})
@@ -83,6 +90,8 @@ func TestBuildRefusesBadOptions(t *testing.T) {
 		"CloudWatch knows no 8 days":       {func(o *stacks.Options) { o.LogRetentionDays = 8 }, "logRetentionDays"},
 		"bodies of 4 MiB arrive":           {func(o *stacks.Options) { o.JSONBodyMaxBytes = 4 << 20 }, ""},
 		"bodies of a byte more do not":     {func(o *stacks.Options) { o.JSONBodyMaxBytes = 4<<20 + 1 }, "jsonBodyMaxBytes"},
+		"audits last a hundred years":      {func(o *stacks.Options) { o.AuditRetentionDays = 36_500 }, ""},
+		"audits last no day longer":        {func(o *stacks.Options) { o.AuditRetentionDays = 36_501 }, "auditRetentionDays"},
 		"a rate needs a burst":             {func(o *stacks.Options) { o.ThrottleRate = 1 }, "throttleRate"},
 		"WAF counts from 10":               {func(o *stacks.Options) { o.WAFRateLimit = 10 }, ""},
 		"WAF counts no 9":                  {func(o *stacks.Options) { o.WAFRateLimit = 9 }, "wafRateLimit"},
@@ -96,6 +105,12 @@ func TestBuildRefusesBadOptions(t *testing.T) {
 		"no first administrator":           {func(o *stacks.Options) { o.BootstrapAdmin = "" }, "bootstrapAdmin"},
 		"a name that is none":              {func(o *stacks.Options) { o.BootstrapAdmin = "r" }, "bootstrapAdmin must be"},
 		"a name of audit records":          {func(o *stacks.Options) { o.BootstrapAdmin = "token" }, "bootstrapAdmin is reserved"},
+		"an address with a path":           {func(o *stacks.Options) { o.PublicURL = "https://hub.example/v1" }, ""},
+		"an address with a query":          {func(o *stacks.Options) { o.PublicURL = "https://hub.example?a" }, "publicUrl"},
+		"an address without a scheme":      {func(o *stacks.Options) { o.PublicURL = "hub.example" }, "publicUrl"},
+		"alerts to an address":             {func(o *stacks.Options) { o.AlertsType, o.AlertsURL = "webhook", "https://ops.example" }, ""},
+		"alerts to nobody":                 {func(o *stacks.Options) { o.AlertsType = "webhook" }, "alertsType"},
+		"alerts of no type":                {func(o *stacks.Options) { o.AlertsURL = "https://ops.example" }, "alertsType"},
 		"a policy that no function reads":  {func(o *stacks.Options) { o.EgressAllow = "10.0.0.0/99" }, "egressAllow"},
 	} {
 		o := stacks.DefaultOptions()
@@ -118,7 +133,7 @@ func TestOptionsShapeTheStacks(t *testing.T) {
 	o.ThrottleRate, o.ThrottleBurst, o.WAFRateLimit = 50, 100, 2000
 	o.DomainName, o.CertificateARN = "api.example.com", "arn:aws:acm:eu-central-1:111122223333:certificate/x"
 	o.AlarmTopicARN, o.AccountLogRole = "arn:aws:sns:eu-central-1:111122223333:alarms", false
-	o.BootstrapAdmin = "root"
+	o.BootstrapAdmin, o.AuditRetentionDays = "root", 90
 	o.EgressAllow, o.JSONBodyMaxBytes, o.Commit, o.BuildTime = "10.0.0.0/8", 2048, "abc", "2026-01-01T00:00:00Z"
 	a := synth(t, topology.System(), o)
 
@@ -128,7 +143,7 @@ func TestOptionsShapeTheStacks(t *testing.T) {
 	worker := a.function(t, "jobworker")
 	worker.want(t, "ReservedConcurrentExecutions", 7.0)
 	for name, value := range map[string]any{
-		"EGRESS_ALLOW": "10.0.0.0/8", "JSON_BODY_MAX_BYTES": "2048", "COMMIT": "abc", "BUILD_TIME": "2026-01-01T00:00:00Z",
+		"EGRESS_ALLOW": "10.0.0.0/8", "JSON_BODY_MAX_BYTES": "2048", "AUDIT_RETENTION_DAYS": "90", "COMMIT": "abc", "BUILD_TIME": "2026-01-01T00:00:00Z",
 	} {
 		worker.want(t, "Environment.Variables.BAILING_"+name, value)
 	}
@@ -185,7 +200,7 @@ func TestTwoDeploymentsShareNoName(t *testing.T) {
 	names := map[string]bool{}
 	collect := func(tpl *template, report bool) {
 		for _, r := range tpl.Resources {
-			for _, member := range []string{"TableName", "QueueName", "FunctionName", "AliasName", "LogGroupName", "AlarmName", "DashboardName", "Name"} {
+			for _, member := range []string{"TableName", "QueueName", "FunctionName", "AliasName", "LogGroupName", "AlarmName", "DashboardName", "StateMachineName", "Name"} {
 				name, isText := r.Properties[member].(string)
 				if !isText {
 					continue

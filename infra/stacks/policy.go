@@ -54,6 +54,8 @@ func (s *stateless) grant(doc awsiam.PolicyDocument, g topology.Grant) {
 		allow(doc, objects, arn+"/*")
 	case topology.OnKey:
 		allow(doc, g.Actions, *s.state.key.KeyArn())
+	case topology.OnMachine:
+		allow(doc, g.Actions, s.machineARN(g.Name))
 	default:
 		panic("stacks: a grant on the unknown kind " + string(g.Kind)) // topology.Validate refuses it
 	}

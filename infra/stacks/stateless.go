@@ -18,7 +18,7 @@ type stateless struct {
 	functions map[string]awslambda.Function
 }
 
-func newStateless(app awscdk.App, t topology.Topology, o Options, state *stateful) {
+func newStateless(app awscdk.App, t topology.Topology, o Options, state *stateful) error {
 	s := &stateless{
 		stack:    newStack(app, o, "stateless", "What runs bailing: functions, their triggers, the REST API and what watches them", false),
 		topology: t, options: o, state: state,
@@ -33,9 +33,15 @@ func newStateless(app awscdk.App, t topology.Topology, o Options, state *statefu
 			s.schedule(f)
 		}
 	}
+	for _, m := range t.Machines {
+		if err := s.newMachine(m); err != nil {
+			return err
+		}
+	}
 	s.newAPI()
 	s.newAlarms()
 	s.newDashboard()
+	return nil
 }
 
 // newLogGroup makes a log group that goes with the stack: what must be kept for longer is in the ledger.

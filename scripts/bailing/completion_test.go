@@ -36,6 +36,8 @@ var completions = []struct {
 	{"bailing completion ", []string{"bash", "zsh", "fish"}, nil},
 	{"bailing apply --p", []string{"--profile", "--prune"}, []string{"--yes"}},
 	{"bailing route li", []string{"list"}, nil},
+	{"bailing approvals ", []string{"list", "show", "approve", "deny"}, []string{"close"}},
+	{"bailing approvals show --re", []string{"--reveal"}, []string{"--comment"}},
 }
 
 func TestBashCompletesCommandsAndFlags(t *testing.T) {

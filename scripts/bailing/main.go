@@ -9,7 +9,7 @@
 //	bailing apply | export                   the configuration of a hub as a file
 //	bailing client|route|provider|target|credential|admin list | show | delete
 //	bailing job list | show | rerun
-//	bailing status | pause | resume | diagnose | audit
+//	bailing status | pause | resume | diagnose | audit | cost
 //	bailing completion bash|zsh|fish
 //
 // Every command has --help and --json. docs/cli.md is the guide.

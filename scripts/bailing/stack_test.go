@@ -113,6 +113,7 @@ func TestInitWalksFromNothingToAnAnswer(t *testing.T) {
 		t.Errorf("%d %s%s", code, &s.Stdout, &s.Stderr)
 	}
 	s.Want(0, "orders.read", "route show hello")
+	s.Want(0, "30 days: 3 jobs, ", "cost")
 
 	s.Want(0, id, "job list")
 	s.Want(0, "Hello from the model.", "job show "+id)
@@ -161,6 +162,7 @@ func TestAnAdministratorWorksWithAProfile(t *testing.T) {
 	s.Answer("bob", strings.TrimSpace(lines[len(lines)-1]))
 	s.Want(0, "runs:read", "login --profile bob --url "+h.URL)
 	s.Want(0, "No jobs.", "job list --profile bob")
+	s.Want(0, "1 day: 0 jobs, 0 tokens, 0 USD", "cost --days 1 --profile bob")
 	s.Want(2, "this needs one that may do more", "apply --profile bob -f "+file)
 	s.Want(0, "is deleted", "admin delete bob --yes")
 	s.Want(2, "Log in again: bailing login --profile bob", "job list --profile bob")

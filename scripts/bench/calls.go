@@ -51,7 +51,11 @@ func (a *parts) callRows(ctx context.Context, o options, p *progress) ([]row, er
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, rateRow(fmt.Sprintf("governed calls, %d at a time", width), "the same requests, net/http", value, baseline))
+		r := rateRow(fmt.Sprintf("governed calls, %d at a time", width), "the same requests, net/http", value, baseline)
+		if width == 1 {
+			r = r.beside("6.5 ms a call")
+		}
+		rows = append(rows, r)
 	}
 	return rows, nil
 }

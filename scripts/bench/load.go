@@ -42,10 +42,80 @@ func stackRows(ctx context.Context, o options, p *progress) (rows []row, err err
 	if err != nil {
 		return nil, err
 	}
+	p.step("reading jobs, %d clients", o.clients)
+	read, err := hub.reads(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	p.step("running %d jobs at once, and one alone", burst)
+	alone, together, err := hub.burst(ctx)
+	if err != nil {
+		return nil, err
+	}
 	return []row{
-		rateRow("POST /run, while jobs run", "echo server", accepted, echo),
-		rateRow("jobs, with two model rounds and a call", "echo server", done, echo),
+		rateRow("POST /run, while jobs run", "echo server", accepted, echo).beside("425 /s"),
+		rateRow("GET /jobs/{id}", "echo server", read, echo).beside("3628 /s"),
+		rateRow("jobs, with two model rounds and a call", "echo server", done, echo).beside("27 /s"),
+		compared(fmt.Sprintf("%d jobs at once", burst), "one job alone", together, alone).beside("13.8 s"),
 	}, nil
+}
+
+// burst is how many jobs come at once.
+const burst = 30
+
+// reads is how often a second the clients read a job that has ended.
+func (h *hub) reads(ctx context.Context, o options) (float64, error) {
+	var a struct {
+		JobID string `json:"job_id"`
+	}
+	if err := h.do(ctx, http.MethodPost, "/run", submission(-1), &a); err != nil {
+		return 0, err
+	}
+	if _, err := h.await(ctx, a.JobID); err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	n, err := inParallel(ctx, o.clients, func(ctx context.Context, _ int) (bool, error) {
+		var j jobView
+		err := h.do(ctx, http.MethodGet, "/jobs/"+a.JobID, nil, &j)
+		return time.Since(start) < o.duration, err
+	})
+	return float64(n) / time.Since(start).Seconds(), err
+}
+
+// burst is how long one job takes from its submission to its end, and how long many that come at once take together.
+func (h *hub) burst(ctx context.Context) (alone, together time.Duration, err error) {
+	for _, n := range []int{1, burst} {
+		o := options{jobs: n, clients: n}
+		start := time.Now()
+		ids := make([]string, n)
+		_, err := inParallel(ctx, n, func(ctx context.Context, i int) (bool, error) {
+			if i >= n {
+				return false, nil
+			}
+			var a struct {
+				JobID string `json:"job_id"`
+			}
+			err := h.do(ctx, http.MethodPost, "/run", submission(-100*o.jobs-i), &a)
+			ids[i] = a.JobID
+			return true, err
+		})
+		if err != nil {
+			return 0, 0, err
+		}
+		last := start
+		for _, id := range ids {
+			j, err := h.await(ctx, id)
+			if err != nil {
+				return 0, 0, err
+			}
+			if j.UpdatedAt.After(last) {
+				last = j.UpdatedAt
+			}
+		}
+		alone, together = together, last.Sub(start)
+	}
+	return alone, together, nil
 }
 
 // submission is the body of one request to run a job.

@@ -16,7 +16,8 @@ const usage = `Usage: bench [-calls N] [-callbacks N] [-jobs N] [-clients N] [-d
 
 Measures canonical JSON, signatures, argument validation, a governed call without I/O, compilation, searches for tools,
 governed calls and callbacks against a business on this machine, and the local stack, and prints each number beside a
-baseline of the same run. Ratios are value / baseline: below 1 is less than the baseline. The table goes to standard output, progress to
+baseline of the same run. Ratios are value / baseline: below 1 is less than the baseline. References are figures of a
+Node hub of this contract, measured elsewhere on 2 cores: for orientation only. The table goes to standard output, progress to
 standard error.
 
 Flags:

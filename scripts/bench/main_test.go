@@ -19,14 +19,14 @@ func TestEveryNumberIsPrintedBesideItsBaseline(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if got := strings.Fields(lines[0]); strings.Join(got, " ") != "NAME VALUE BASELINE RATIO" {
+	if got := strings.Fields(lines[0]); strings.Join(got, " ") != "NAME VALUE BASELINE RATIO REFERENCE" {
 		t.Errorf("head %q", lines[0])
 	}
 	want := []string{
 		"canonicalise and hash 1 MiB ", "memory of", "canonicalise and hash 1 MiB, one flat object", "memory of",
 		"canonicalise 2 KiB", "sign", "validate", "governed call without I/O", "compile 500 operations", "memory of",
 		"search 2,000 tools ", "search 2,000 tools, 2,000 characters", "load, index and show 2,000 tools",
-		"governed calls, 1 at a time", "governed calls, 64 at a time", "callbacks, 2 at a time", "POST /run", "jobs",
+		"governed calls, 1 at a time", "governed calls, 64 at a time", "callbacks, 2 at a time", "POST /run", "GET /jobs/", "jobs", "30 jobs at once",
 	}
 	if len(lines) != 1+len(want) {
 		t.Fatalf("%d rows, want %d:\n%s", len(lines)-1, len(want), out.String())

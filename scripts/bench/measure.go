@@ -66,7 +66,7 @@ func allocated(f func()) uint64 {
 func keep[T any](v T) { runtime.KeepAlive(v) }
 
 func compared(name, against string, v, b time.Duration) row {
-	return row{name, short(v), fmt.Sprintf("%s  %s", short(b), against), float64(v) / float64(b)}
+	return row{name: name, value: short(v), baseline: fmt.Sprintf("%s  %s", short(b), against), ratio: float64(v) / float64(b)}
 }
 
 // short is d with three significant digits.

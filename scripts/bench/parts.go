@@ -168,5 +168,5 @@ func bare(ctx context.Context, c *http.Client, r *outbound.Request) error {
 }
 
 func rateRow(name, against string, value, baseline float64) row {
-	return row{name, fmt.Sprintf("%.0f /s", value), fmt.Sprintf("%.0f /s  %s", baseline, against), value / baseline}
+	return row{name: name, value: fmt.Sprintf("%.0f /s", value), baseline: fmt.Sprintf("%.0f /s  %s", baseline, against), ratio: value / baseline}
 }

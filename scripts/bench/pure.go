@@ -214,6 +214,7 @@ func pureRows(ctx context.Context, o options, p *progress) ([]row, error) {
 func memory(m measurement) row {
 	got, size := float64(allocated(m.value)), float64(len(m.source))
 	return row{
-		"memory of " + m.name, fmt.Sprintf("%.3g MiB", got/(1<<20)), fmt.Sprintf("%.3g MiB  size of the input", size/(1<<20)), got / size,
+		name: "memory of " + m.name, value: fmt.Sprintf("%.3g MiB", got/(1<<20)), baseline: fmt.Sprintf("%.3g MiB  size of the input", size/(1<<20)),
+		ratio: got / size,
 	}
 }

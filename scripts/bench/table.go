@@ -11,13 +11,20 @@ import (
 type row struct {
 	name, value, baseline string
 	ratio                 float64
+	reference             string // what a Node hub of this contract did on another machine with 2 cores; "" for nothing known
+}
+
+// beside is the row with such a figure.
+func (r row) beside(reference string) row {
+	r.reference = reference
+	return r
 }
 
 func printTable(w io.Writer, rows []row) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NAME\tVALUE\tBASELINE\tRATIO")
+	fmt.Fprintln(t, "NAME\tVALUE\tBASELINE\tRATIO\tREFERENCE")
 	for _, r := range rows {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%.3g\n", r.name, r.value, r.baseline, r.ratio)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%.3g\t%s\n", r.name, r.value, r.baseline, r.ratio, r.reference)
 	}
 	return t.Flush()
 }

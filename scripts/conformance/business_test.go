@@ -74,7 +74,7 @@ func (b *business) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h := r.Header
-	told := strings.HasPrefix(r.RequestURI, "/cb/") || r.RequestURI == "/deliver"
+	told := strings.HasPrefix(r.RequestURI, "/cb/") || r.RequestURI == "/deliver" || r.RequestURI == "/approvals"
 	job := h.Get("X-Bailing-Job-Id")
 	if told {
 		job = jobIn(body)
@@ -110,6 +110,8 @@ func (b *business) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		w.WriteHeader(http.StatusBadGateway)
 		io.WriteString(w, "<!doctype html><html><body>Bad gateway page</body></html>")
+	case path == "/pay":
+		reply(w, http.StatusAccepted, `{"ok":true,"path":"/pay","got":`+c.body+`}`)
 	case path == "/big":
 		reply(w, http.StatusOK, `{"data":"`+strings.Repeat("x", 20_000)+`"}`)
 	case strings.HasPrefix(path, "/hang"):

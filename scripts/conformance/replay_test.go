@@ -29,6 +29,7 @@ type replay struct {
 	first      map[string]time.Time // when the recorded receiver got the first attempt, by the same
 	asked      map[string][]call    // what the business was asked about itself, by the exchange that made the hub ask
 	requests   map[string]int       // how much the recorded one was asked, by the same
+	questions  map[string]question  // recorded tickets, by number
 	diffs      map[string][]string  // by recording
 }
 
@@ -40,7 +41,7 @@ func newReplay(t *testing.T, all []recording) *replay {
 	r := &replay{
 		hub: start(t, "", modelClock), t: t, business: startBusiness(t, secret), modelClock: modelClock,
 		jobs: map[string]recording{}, ids: map[string]string{}, recorded: map[string]string{}, told: map[string]string{}, first: map[string]time.Time{},
-		asked: map[string][]call{}, requests: map[string]int{}, diffs: map[string][]string{},
+		asked: map[string][]call{}, requests: map[string]int{}, questions: questionsOf(all), diffs: map[string][]string{},
 	}
 	r.tokens = map[string]string{
 		"<ADMIN_TOKEN>": r.admin, "<TOOL_SECRET>": secret, "<EXECUTOR_TOKEN>": strings.Repeat("e", 32),
@@ -123,6 +124,12 @@ func (r *replay) one(rec recording) {
 	switch {
 	case rec.Responses != nil:
 		r.race(rec)
+	case strings.HasPrefix(rec.ID, "decision-"):
+		r.decision(rec)
+	case rec.Received != nil && rec.Received.Path == "/approvals":
+		r.askedAbout(rec)
+	case rec.ID == "approval-executed-recv":
+		r.approvedCall(rec)
 	case rec.Request != nil:
 		if told(rec.ID) {
 			r.attempted(rec)
@@ -169,6 +176,11 @@ func (r *replay) prepare(rec recording) {
 		r.tokens["<CLIENT_TOKEN:ref-app>"] = strings.ToUpper(r.tokens["<CLIENT_TOKEN:ref-app>"])
 	case "run-cb-600":
 		r.tokens["<CLIENT_TOKEN:ref-app>"] = strings.ToLower(r.tokens["<CLIENT_TOKEN:ref-app>"])
+	case "approval-frozen-audit", "approval-denied-audit":
+		ours := r.job(uuidForm.FindString(rec.Request.Path))
+		r.until(rec.ID, func() bool {
+			return slices.ContainsFunc(r.audit(ours), func(e map[string]any) bool { return e["event"] == "approval_intent_webhook" })
+		})
 	case "tool-inline-job":
 		r.route("ref_inline", object{"tools": object{"max_calls": 3, "sources": []object{
 			{"provider": "ref-biz", "allow": []string{"ref.item.*", "ref.pay.*"}, "subject_field": "operator_uid"},

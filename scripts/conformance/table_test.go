@@ -39,6 +39,11 @@ var deliberate = []difference{
 	{"cb-400-audit", "callback.detail.reason added", "why the message became a dead letter"},
 	{"cb-*-audit", "callback.stage system, ours delivery", "core §11.7 has a stage for deliveries"},
 
+	// Approval requests.
+	{"approval-*-recv", "header webhook-id added | header webhook-timestamp added | header webhook-signature added", "D7: signed in the style of Standard Webhooks, too"},
+	{"approval-*-recv", "expires_at added", "D9: a ticket has a deadline, which whoever decides should know"},
+	{"approval-*-recv", "decision_url added", "architecture §4: the absolute twin of decision_path"},
+
 	// Tools.
 	{"tool-badargs-recv tool-missing-required-recv tool-wrong-type-recv", "request not sent", "core §5.5: arguments are validated before anything is sent"},
 	{"tool-badargs-audit tool-missing-required-audit tool-wrong-type-audit", "no tool_call | no tool_result", "the same: a call that is not sent has no such records"},
@@ -55,13 +60,16 @@ var deliberate = []difference{
 	{"job-retry-audit tool-*-audit approval-*-audit cb-*-audit", "*.job_id added", "core §11.7 lists it"},
 	{"job-retry-audit tool-*-audit approval-*-audit cb-*-audit", "no inhub_claimed", "one record, started, names the worker and its claim"},
 	{"job-retry-audit", "no llm_request", "a model call that failed is told by retry_scheduled and finished"},
-	{"approval-frozen-audit", "no approval_intent_webhook", "tickets are not notified about yet"},
-	{"approval-frozen-audit", "tool_approval_pending.detail.approval_id 9, ours *", "D9: ids of tickets are random"},
-	{"approval-frozen-audit", "tool_approval_pending.detail.args_hash added | tool_approval_pending.detail.expires_at added | tool_approval_pending.detail.policy added | tool_approval_pending.detail.reason added",
+	{"approval-*-audit", "tool_approval_pending.detail.args_hash added | tool_approval_pending.detail.expires_at added | tool_approval_pending.detail.policy added | tool_approval_pending.detail.reason added",
 		"core §6.2, D9: what the ticket stands for, and until when"},
 	{"tool-*-audit approval-*-audit", "more of llm_request", "one for each round, not for the job"},
-	{"tool-*-audit", "tool_call.detail.args is text, ours object | tool_call.detail.args is text, ours list", "core §5.11: the arguments as JSON; a text only when they had to be cut"},
-	{"tool-*-audit", "tool_result.detail.governance_state added", "core §5.9: what the outcome means, beside its status"},
+	{"approval-continued-audit approval-denied-audit", "*_external.stage tool, ours approval", "core §11.7 has a stage for approvals"},
+	{"approval-continued-audit approval-denied-audit", "no *_external.detail.by | *_external.detail.approver added | *_external.detail.rerun added", "core §6.5: the approver, and what the decision did to the job"},
+	{"approval-continued-audit approval-denied-audit", "no *_external.detail.policy | no *_external.detail.reason | no *_external.detail.summary | *_external.detail.args_hash added",
+		"I3: what was decided is named by its hash; why a person was asked is in the record of the question"},
+	{"approval-continued-audit", "approval_taken_up added", "architecture §3: the hub makes the approved call itself"},
+	{"tool-*-audit approval-continued-audit", "tool_call.detail.args is text, ours object | tool_call.detail.args is text, ours list", "core §5.11: the arguments as JSON; a text only when they had to be cut"},
+	{"tool-*-audit approval-continued-audit", "tool_result.detail.governance_state added", "core §5.9: what the outcome means, beside its status"},
 	{"tool-sensitive-audit", "tool_call.detail.args_bytes added", "a size tells an operator how much was sent, and nothing of it"},
 	{"tool-nonascii-audit", "tool_call.detail.args_bytes 22, ours 27 | tool_result.detail.resp_bytes 56, ours 61", "bytes are counted, not characters"},
 	{"tool-write-twice-audit", "tool_call_deduped.detail.reason *", "texts are not contract"},
@@ -97,7 +105,7 @@ var deliberate = []difference{
 	{"provider-debug-invoke-risky", "request.headers.x-bailing-idempotency-key added", "I1: a call with side effects has a key of its own"},
 
 	// Configuration.
-	{"setup-route-ref_budget", "status 200, ours 400", "budgets come later; until then they are refused, never ignored"},
+	{"setup-route-ref_budget", "status 200, ours 400", "core §10.4: a budget is a closed object, and max_jobs is none of its members"},
 	{"admin-routes", "no ref_budget", "the same"},
 	{"admin-clients", "no [].last_used_at", "core §10.4 does not list it; no request writes to configuration"},
 	{"schema-config", "no properties.allowed_* | properties.allowed_* added", "D34: written here; lists of names are shared definitions"},

@@ -28,6 +28,7 @@ Runs the hub with its AWS stand-ins on this machine. Configuration is read from 
   BAILING_DEMO          0 for an empty hub, without the demo business and model
   BAILING_EGRESS_ALLOW  where outbound requests may go beside public addresses (default: loopback)
   BAILING_JSON_BODY_MAX_BYTES  largest request body (default 1048576)
+  BAILING_AUDIT_RETENTION_DAYS  how many days audit records are kept (default 0: for ever)
   BAILING_LOG           file for logs and metrics, - for standard error (default: hub.log in the data directory)
   BAILING_LOG_LEVEL     debug, info, warn or error (default info)
 
@@ -176,7 +177,13 @@ And its timeline, as the administrator:
 
   curl -s %[3]s/admin/api/runs/JOB_ID/audit -H "Authorization: Bearer %[6]s"
 
-The command line sets up your own: make bailing && BAILING_URL=%[3]s BAILING_SERVER_TOKEN="%[6]s" bin/bailing init
+A refund needs a person: ask for one in the same way ("input":"Refund SO-1001 25.00"), then build the command line and decide:
+
+  make bailing; export BAILING_URL=%[3]s BAILING_SERVER_TOKEN="%[6]s"
+  bin/bailing approvals list
+  bin/bailing approvals approve ID
+
+The command line sets up your own, too: bin/bailing init
 
 Stop with Ctrl-C. Everything acknowledged is kept in %[7]s.
 `, s.Demo.BusinessURL, s.Demo.ModelURL, s.URL, s.Demo.ClientToken, stack.DemoRoute, adminToken, data)

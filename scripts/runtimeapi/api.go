@@ -21,6 +21,8 @@ const (
 	headerARN       = "Lambda-Runtime-Invoked-Function-Arn"
 	headerTrace     = "Lambda-Runtime-Trace-Id"
 	headerErrorType = "Lambda-Runtime-Function-Error-Type"
+	headerErrorBody = "Lambda-Runtime-Function-Error-Body" // base64 of the error as JSON
+	headerMode      = "Lambda-Runtime-Function-Response-Mode"
 )
 
 const base = "/2018-06-01/runtime/"
@@ -80,8 +82,21 @@ func (p *process) trace(id string) string {
 	return fmt.Sprintf("Root=1-%08x-%s;Parent=%s;Sampled=0", uint32(p.clock.Now().Unix()), hex.EncodeToString(sum[:12]), hex.EncodeToString(sum[12:20]))
 }
 
-// respond takes the answer of the running invocation.
+// respond takes the answer of the running invocation. A program may name the mode of its answer; what is invoked for a stream is passed on
+// as it comes in either case.
 func (p *process) respond(w http.ResponseWriter, r *http.Request) {
+	if mode := r.Header.Get(headerMode); mode != "" && mode != "streaming" {
+		refuse(w, http.StatusBadRequest, "InvalidFunctionResponseMode", "there is no such mode of an answer")
+		return
+	}
+	inv, ok := p.startStream(w, r.PathValue("id"))
+	if !ok {
+		return
+	}
+	if inv != nil {
+		p.passOn(w, r, inv)
+		return
+	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, lambdahttp.ResponseMax+1))
 	if err != nil {
 		refuse(w, http.StatusBadRequest, "InvalidRequest", "the response did not arrive whole")
@@ -94,10 +109,9 @@ func (p *process) respond(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	// A body that was made while it was sent reports its failure behind itself.
-	var failure error
-	if kind := r.Trailer.Get(headerErrorType); kind != "" {
-		failure, body = &FunctionError{Type: kind, Message: "the response failed while it was sent"}, nil
+	failure := failedLate(r)
+	if failure != nil {
+		body = nil
 	}
 	if p.finish(w, r.PathValue("id"), body, failure) {
 		accept(w)
@@ -115,6 +129,15 @@ func (p *process) fail(w http.ResponseWriter, r *http.Request) {
 func (p *process) finish(w http.ResponseWriter, id string, response []byte, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !p.mayAnswer(w, id) {
+		return false
+	}
+	p.state, p.current.response, p.current.err = answered, response, err
+	return true
+}
+
+// mayAnswer refuses an answer that is not the first one of the invocation id. The mutex must be held.
+func (p *process) mayAnswer(w http.ResponseWriter, id string) bool {
 	switch {
 	case p.current == nil || p.current.id != id:
 		refuse(w, http.StatusBadRequest, "InvalidRequestID", "there is no such invocation")
@@ -123,7 +146,6 @@ func (p *process) finish(w http.ResponseWriter, id string, response []byte, err 
 		refuse(w, http.StatusForbidden, "InvalidStateTransition", "the invocation has its answer")
 		return false
 	}
-	p.state, p.current.response, p.current.err = answered, response, err
 	return true
 }
 

@@ -12,17 +12,21 @@
 // What it enforces:
 //
 //	event       6,291,456 bytes; larger ones never reach the program
-//	response    6,291,556 bytes; a larger one is refused with 413 and fails the invocation
+//	response    6,291,556 bytes, streamed 209,715,200; a larger one is refused with 413 and fails the invocation
 //	time        the function's timeout, after which the process is killed and the invocation fails; 10 s from start to first poll
 //	one         invocation at a time in a process; parallel ones get processes of their own, up to a cap, and wait beyond it
 //	freeze      a process stands still (SIGSTOP) from the moment it polls until it gets an event (SIGCONT)
 //	environment what the deployment sets and what Lambda adds; nothing of the machine's own
 //	order       a second answer, or a poll before the answer, is refused with 403; an unknown invocation with 400
 //
+// [Function.InvokeStream] passes an answer on while the program still sends it: a POST in chunks with the content type of an HTTP
+// integration's stream, whose trailers may say that it failed. It may name its mode ("Lambda-Runtime-Function-Response-Mode: streaming");
+// another one is refused with 400. A stream that breaks off, because its program ended or was killed, fails after a part of it.
+//
 // An invocation is over when its process polls again, ends, or is killed; an answer that was complete before counts in each
 // case. A process that ended is replaced when the next invocation needs it.
 //
-// It differs from Lambda in this: no memory or CPU limit, no read-only file system, no extensions, no response streaming, no
+// It differs from Lambda in this: no memory or CPU limit, no read-only file system, no extensions, no limit to a stream's bandwidth, no
 // second attempt at a start that failed, and an invocation over the cap waits where Lambda would throttle it. What ends
 // the caller's context kills the process too, because here that means that the host is stopping.
 //

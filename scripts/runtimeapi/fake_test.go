@@ -16,6 +16,8 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
+
+	"bailing/shared/lambdahttp"
 )
 
 // fakeVariable makes the test binary one of the programs below.
@@ -30,6 +32,10 @@ var programs = map[string]func(){
 	"exiting":    func() { fmt.Fprintln(os.Stderr, "AWS_REGION is not set"); os.Exit(1) },
 	"host":       hostThatIsKilled,
 	"mute":       func() { fmt.Println("up"); select {} },
+	"stream":     func() { lambdahttp.Start(fakeStream()) },
+	"one-piece":  func() { lambda.Start(fakeStream()) },
+	"broken":     func() { lambda.Start(brokenStream) },
+	"other-mode": func() { (&rawClient{}).otherMode() },
 }
 
 func TestMain(m *testing.M) {

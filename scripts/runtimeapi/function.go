@@ -57,8 +57,9 @@ type Function struct {
 }
 
 var (
-	_ lambda.Handler = (*Function)(nil)
-	_ io.Closer      = (*Function)(nil)
+	_ lambda.Handler           = (*Function)(nil)
+	_ lambdahttp.StreamHandler = (*Function)(nil)
+	_ io.Closer                = (*Function)(nil)
 )
 
 // New is a function without processes yet.
@@ -97,6 +98,10 @@ func (f *Function) Warm(ctx context.Context) (time.Duration, error) {
 // Invoke runs one invocation in a process of its own. Its id and ARN are those of ctx's Lambda context; its deadline is the
 // function's, or that of ctx when it is earlier.
 func (f *Function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	return f.invoke(ctx, payload, nil)
+}
+
+func (f *Function) invoke(ctx context.Context, payload []byte, stream io.Writer) ([]byte, error) {
 	if len(payload) > lambdahttp.EventMax {
 		return nil, fmt.Errorf("%w: %d bytes", invoke.ErrEventTooLarge, len(payload))
 	}
@@ -107,12 +112,12 @@ func (f *Function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	defer f.release(p)
 	ctx, stop := invoke.WithTimeout(ctx, f.o.Clock, f.o.Timeout)
 	defer stop()
-	return p.invoke(ctx, f.invocation(ctx, payload))
+	return p.invoke(ctx, f.invocation(ctx, payload, stream))
 }
 
-func (f *Function) invocation(ctx context.Context, payload []byte) *invocation {
+func (f *Function) invocation(ctx context.Context, payload []byte, stream io.Writer) *invocation {
 	deadline, _ := ctx.Deadline() // WithTimeout's contexts have one
-	inv := &invocation{event: payload, deadline: deadline, over: make(chan struct{})}
+	inv := &invocation{event: payload, deadline: deadline, over: make(chan struct{}), stream: stream}
 	if lc, ok := lambdacontext.FromContext(ctx); ok {
 		inv.id, inv.arn = lc.AwsRequestID, lc.InvokedFunctionArn
 	}

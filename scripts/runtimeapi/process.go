@@ -21,24 +21,28 @@ import (
 // state of a process, as its requests show it:
 //
 //	starting ──next──► polling ──event──► running ──response or error──► answered ──next──► polling
+//	                                         └─────response of a stream──► streaming ──its end──┘ answered
 type state int
 
 const (
 	starting state = iota
 	polling        // stands still, unless an event is on its way
 	running
+	streaming // its answer is on the way
 	answered
 )
 
-// invocation is one event and what came of it. The members below over belong to the process's mutex.
+// invocation is one event and what came of it. The members below stream belong to the process's mutex.
 type invocation struct {
 	id, arn  string
 	event    []byte
 	deadline time.Time
 	over     chan struct{} // closed when the process polls again
+	stream   io.Writer     // takes the answer as it comes; nil = in one piece
 
 	response []byte
 	err      error
+	passing  chan struct{} // of a stream that began: closed when nothing more of it reaches the writer
 }
 
 // process is one running program with the Runtime API that it talks to.
@@ -162,9 +166,19 @@ func (p *process) invoke(ctx context.Context, inv *invocation) ([]byte, error) {
 		}
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.state == running {
+		p.state = answered // an answer that arrives from now on is too late
+		p.mu.Unlock()
 		return nil, failure
+	}
+	p.mu.Unlock()
+	if inv.passing != nil {
+		<-inv.passing
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state == streaming {
+		return nil, failure // it broke off
 	}
 	return inv.response, inv.err
 }

@@ -2,14 +2,16 @@ package approval
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"bailing/shared/canonical"
 	"bailing/shared/capability"
+	"bailing/shared/chance"
 	"bailing/shared/envelope"
 	"bailing/shared/job"
 )
@@ -17,8 +19,13 @@ import (
 // State of a ticket (core §6.2, D9).
 type State string
 
-// Pending is waiting for a person.
-const Pending State = "pending"
+// The states of a ticket. Only a pending one may be decided, and none ever becomes pending again.
+const (
+	Pending  State = "pending"  // waits for a person
+	Approved State = "approved" // may be used once, until its deadline
+	Denied   State = "denied"
+	Expired  State = "expired" // its deadline passed while it was pending, or approved and unused
+)
 
 // Versions of the frozen intent (core §6.3).
 const (
@@ -30,13 +37,19 @@ const (
 const MaxID = 1<<52 - 1
 
 // NewID draws a ticket number. Numbers are not in sequence, so that none can be guessed from another.
-func NewID() int64 { return 1 + rand.Int64N(MaxID) }
+func NewID() int64 { return 1 + chance.N[int64](MaxID) }
 
 var (
+	// ErrNotFound says that there is no such ticket.
+	ErrNotFound = errors.New("approval: not found")
 	// ErrIDTaken says that another ticket has this number: draw again.
 	ErrIDTaken = errors.New("approval: ticket number taken")
 	// ErrExists says that the call has a ticket already.
 	ErrExists = errors.New("approval: the call has a ticket")
+	// ErrMoved says that a ticket, its job or the job's thread changed since it was read.
+	ErrMoved = errors.New("approval: changed meanwhile")
+	// ErrNotDue says that a ticket's deadline has not passed.
+	ErrNotDue = errors.New("approval: the deadline has not passed")
 )
 
 // Ticket is one frozen question.
@@ -44,15 +57,83 @@ type Ticket struct {
 	ID        int64
 	State     State
 	JobID     string
+	RequestID string
+	RouteKey  string
 	Owner     string // app_id of the job's client; "" for an administrator's job
 	Provider  string
 	Tool      string
+	Scope     string
+	Method    string
+	Path      string
+	Risk      capability.Risk
+	Policy    string
+	Reason    string
+	Summary   string // of the arguments; "" for a sensitive tool, whose summary is in the sealed intent only
+	Subject   string
 	ArgsHash  string // of the frozen arguments
+	ArgsBytes int
+	Binding   string // see [Bind]
+	Claim     int64  // of the job, under which the call was asked for
+	Round     int    // and the wish that led to it
+	Index     int
 	CreatedAt time.Time
-	ExpiresAt time.Time // a ticket that is still open then is expired
+	ExpiresAt time.Time // a ticket that is pending, or approved and unused, is expired then
 
-	Intent []byte // JSON of [Intent]; nil when sealed
+	Ruling *Ruling   // of a decided ticket
+	UsedAt time.Time // zero, or when the call was dispatched
+	EndAt  time.Time // zero, or when it expired
+	Token  string    // of the wait that the decision ends; "" for none
+
+	Intent []byte // JSON of [Intent]; nil when sealed, or not read
 	Sealed string // the intent of a sensitive tool, sealed for [SealedPlace]
+}
+
+// Open reports whether a person may decide the ticket at now.
+func (t *Ticket) Open(now time.Time) bool { return t.State == Pending && now.Before(t.ExpiresAt) }
+
+// Usable reports whether the ticket lets its call be made at now.
+func (t *Ticket) Usable(now time.Time) bool {
+	return t.State == Approved && t.UsedAt.IsZero() && now.Before(t.ExpiresAt)
+}
+
+// Unused reports whether the ticket ends at its deadline: nobody decided it, or nothing was made of its approval.
+func (t *Ticket) Unused() bool { return t.State == Pending || t.State == Approved && t.UsedAt.IsZero() }
+
+// StateAt is the state as it is to be shown at now: a deadline that passed counts although nobody wrote it down yet.
+func (t *Ticket) StateAt(now time.Time) State {
+	if t.Unused() && !now.Before(t.ExpiresAt) {
+		return Expired
+	}
+	return t.State
+}
+
+// Ruling is what a person decided.
+type Ruling struct {
+	Approved   bool
+	DecisionID string // "" for a decision of the console
+	By         string // at most 64 UTF-16 units
+	Comment    string // at most 1000
+	SaidAt     string // decided_at as it was given, at most 64; "" for none
+	Auth       string // admin-token, client:<app_id>, signed-business, or console:<username>
+	At         time.Time
+}
+
+// State is what the ruling makes of a pending ticket.
+func (r Ruling) State() State {
+	if r.Approved {
+		return Approved
+	}
+	return Denied
+}
+
+// Bind is the hash of what an approval is bound to beside its arguments: a call of a tool that has become another one, or for
+// another person, is not the call that was approved. Descriptions and guidance are not part of it.
+func Bind(provider, tool, scope, method, path, subject string) string {
+	sum := sha256.New()
+	for _, part := range []string{provider, tool, scope, method, path, subject} {
+		fmt.Fprintf(sum, "%d:%s,", len(part), part)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // SealedPlace is where a sealed intent belongs.
@@ -64,7 +145,38 @@ func SealedPlace(id int64) envelope.Context {
 type Lookup struct {
 	ID        int64
 	State     State
+	ArgsHash  string
 	ExpiresAt time.Time
+	Binding   string
+	Claim     int64 // under which it was asked for
+	Used      bool
+	UsedClaim int64 // the wish that used it
+	UsedRound int
+	UsedIndex int
+}
+
+// Usable reports whether the call may be made at now.
+func (l *Lookup) Usable(now time.Time) bool {
+	return l.State == Approved && !l.Used && now.Before(l.ExpiresAt)
+}
+
+// Page is part of a list of tickets, latest first.
+type Page struct {
+	Tickets []Ticket
+	Next    job.Cursor // "" on the last page
+}
+
+// Use consumes an approved ticket in the transaction that dispatches its call.
+type Use struct {
+	ID       int64
+	JobID    string
+	Tool     string
+	ArgsHash string
+	Claim    int64 // of the job
+	Round    int
+	Index    int
+	Due      string // the job's mark that is dropped with it; "" for none
+	Now      time.Time
 }
 
 // Intent is everything that the person decides about, frozen when the ticket is made (core §6.3).
@@ -111,19 +223,23 @@ func New(d Draft, now time.Time, expiry time.Duration) (Ticket, error) {
 	if len(metadata) == 0 {
 		metadata = json.RawMessage(`{}`)
 	}
+	summary := Summary(d.Tool.ConfirmPrompt, d.Args)
 	intent, err := encode(Intent{
 		Kind: IntentKind, SchemaVersion: IntentVersion, JobID: d.Job.ID, RequestID: d.Job.RequestID,
 		RouteKey: d.Job.Snapshot.RouteKey, RouteName: d.Job.Snapshot.RouteName, Source: d.Job.Source,
 		Subject: d.Subject, SubjectField: d.SubjectField, Provider: d.Provider, Tool: d.Tool.Name, Scope: d.Tool.Scope,
 		Risk: d.Tool.Risk, Policy: d.Why.Policy, Reason: d.Why.Reason, Method: d.Tool.Method, Path: d.Tool.Path,
-		Args: d.Args.AppendCompact(nil), ArgsHash: d.ArgsHash, Summary: Summary(d.Tool.ConfirmPrompt, d.Args),
+		Args: d.Args.AppendCompact(nil), ArgsHash: d.ArgsHash, Summary: summary,
 		ConfirmWhen: d.Why.Hit, Metadata: metadata,
 	})
 	if err != nil {
 		return Ticket{}, fmt.Errorf("approval: intent: %w", err)
 	}
 	return Ticket{
-		State: Pending, JobID: d.Job.ID, Owner: d.Job.Owner, Provider: d.Provider, Tool: d.Tool.Name, ArgsHash: d.ArgsHash,
+		State: Pending, JobID: d.Job.ID, RequestID: d.Job.RequestID, RouteKey: d.Job.Snapshot.RouteKey, Owner: d.Job.Owner,
+		Provider: d.Provider, Tool: d.Tool.Name, Scope: d.Tool.Scope, Method: d.Tool.Method, Path: d.Tool.Path, Risk: d.Tool.Risk,
+		Policy: d.Why.Policy, Reason: d.Why.Reason, Summary: summary, Subject: d.Subject, ArgsHash: d.ArgsHash,
+		ArgsBytes: d.Args.Size(), Binding: Bind(d.Provider, d.Tool.Name, d.Tool.Scope, d.Tool.Method, d.Tool.Path, d.Subject),
 		CreatedAt: now, ExpiresAt: now.Add(expiry), Intent: intent,
 	}, nil
 }

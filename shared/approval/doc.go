@@ -6,11 +6,14 @@
 //	                                     ├──► denied
 //	                                     └──► expired
 //
-// What lives here is the record, what it freezes, and how it is made. Whether a call needs one is decided by the tool's rules
-// (package capability); the governed call looks tickets up and reports them (package toolcall, which imports this one);
-// storage is package store. So far tickets are only created: every ticket is pending until its deadline.
+// A decision is recorded by [Clerk], in one transaction with what follows from it for the job. [Keeper] has the tasks of the execution that is
+// the ticket's clock, and the sweep that repairs what an execution lost. The row is the truth in every order of events: a decision
+// before the token is there, after the deadline, twice, or beside another one.
+//
+// Whether a call needs a ticket is decided by the tool's rules (package capability); the governed call makes tickets, reports and uses
+// them (package toolcall, which imports this one); the worker makes approved calls (package jobrun); storage is package store.
 //
 // A ticket authorises exactly the bytes in its intent (I3): they are complete, whatever their size, and their hash is the one
-// by which the call is journalled. Every ticket has a deadline (I5). What a sensitive tool was asked to do is stored sealed
-// (I10).
+// by which the call is journalled. It is used once, in the transaction that reserves the dispatch. Every ticket has a deadline, also one that is
+// approved and unused (I5). What a sensitive tool was asked to do is stored sealed (I10).
 package approval

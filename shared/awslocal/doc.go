@@ -1,5 +1,5 @@
-// Package awslocal is a strict stand-in for the AWS services that the product uses: DynamoDB, SQS and S3, all on one port,
-// over the AWS wire protocols. Unmodified aws-sdk-go-v2 clients use it. Tests run it in memory, often on a manual clock and with
+// Package awslocal is a strict stand-in for the AWS services that the product uses: DynamoDB, SQS, S3 and Step Functions, all on one
+// port, over the AWS wire protocols. Unmodified aws-sdk-go-v2 clients use it. Tests run it in memory, often on a manual clock and with
 // injected faults; the local stack runs it in a directory, where it survives kill -9 with nothing acknowledged lost.
 //
 // # Rooms
@@ -7,6 +7,7 @@
 //	dynamodb/      tables, expressions, transactions, indexes
 //	sqs/           standard queues
 //	s3/            buckets and objects
+//	sfn/           state machines that invoke functions and wait for task tokens
 //	wal/           the append-only log that makes each of them durable
 //	fault/         what a test breaks on purpose
 //	wire/          what SQS and S3 share at the HTTP boundary

@@ -40,6 +40,7 @@ func runChild(dir string) {
 		var endpoint string
 		if endpoint, err = s.Start("127.0.0.1:0"); err == nil {
 			fmt.Println(endpoint)
+			s.StepFunctions().SetInvoke(printToken)
 			io.Copy(io.Discard, os.Stdin) // ends with the parent, should it die first
 			os.Exit(0)
 		}
@@ -50,11 +51,12 @@ func runChild(dir string) {
 
 // child is a server in a process of its own.
 type child struct {
-	cmd *exec.Cmd
+	cmd  *exec.Cmd
+	read <-chan struct{} // closed when all that it printed has been read
 	clients
 }
 
-func startChild(t *testing.T, dir string) child {
+func startChild(t *testing.T, dir string, tokens *tokens) child {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childDir+"="+dir)
@@ -75,11 +77,12 @@ func startChild(t *testing.T, dir string) child {
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
-	line, err := bufio.NewReader(stdout).ReadString('\n')
+	lines := bufio.NewReader(stdout)
+	line, err := lines.ReadString('\n')
 	if err != nil {
 		t.Fatalf("the child did not start: %v", err)
 	}
-	return child{cmd, newClients(config(strings.TrimSpace(line)))}
+	return child{cmd, tokens.read(lines), newClients(config(strings.TrimSpace(line)))}
 }
 
 const (
@@ -105,13 +108,14 @@ func TestKillLosesNothingAcknowledgedAndLeavesNothingHalf(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	dir := t.TempDir()
+	handed := newTokens()
 	random := rand.New(rand.NewPCG(1, 2))
 	var writers []writer
 	for i := range killWriters {
 		name := fmt.Sprint("writer", i)
-		writers = append(writers, &pairWriter{name: name}, &queueWriter{name: name}, &objectWriter{name: name})
+		writers = append(writers, &pairWriter{name: name}, &queueWriter{name: name}, &objectWriter{name: name}, &waitWriter{name: name, tokens: handed})
 	}
-	c := startChild(t, dir)
+	c := startChild(t, dir, handed)
 	c.createTable(t, killTable)
 	if _, err := c.s3.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String(killBucket)}); err != nil {
 		t.Fatal(err)
@@ -122,7 +126,7 @@ func TestKillLosesNothingAcknowledgedAndLeavesNothingHalf(t *testing.T) {
 	total := 0
 	for range killRounds {
 		total += writeUntilKilled(t, c, writers, 50+random.IntN(250))
-		c = startChild(t, dir)
+		c = startChild(t, dir, handed)
 		for _, w := range writers {
 			w.verify(t, c.clients)
 		}
@@ -150,6 +154,7 @@ func writeUntilKilled(t *testing.T, c child, writers []writer, after int) int {
 	if err := c.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
+	<-c.read     // Wait throws away what is not read
 	c.cmd.Wait() // reports the signal
 	wg.Wait()
 	return int(acked.Load())

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"bailing/shared/awslocal/fault"
+	"bailing/shared/awslocal/sfn"
 	"bailing/shared/awslocal/sqs"
 	"bailing/shared/clock"
 )
@@ -30,9 +31,11 @@ type Options struct {
 	Dir    string      // where everything is kept; "" is memory
 	Clock  clock.Clock // nil is the machine's
 	Logger *slog.Logger
+	// ManualExecutions leaves it to the caller to move executions of Step Functions on: see the Step of [Server.StepFunctions].
+	ManualExecutions bool
 }
 
-// Server is the three stand-ins behind one http.Handler.
+// Server is the four stand-ins behind one http.Handler.
 type Server struct {
 	clock    clock.Clock
 	logger   *slog.Logger
@@ -62,13 +65,19 @@ func Open(o Options) (*Server, error) {
 		return nil, errors.Join(err, s.services.close())
 	}
 	s.sweeper.Go(s.sweep)
+	if !o.ManualExecutions {
+		s.services.sfn.Start()
+	}
 	return s, nil
 }
 
-// Faults is the injector that all three services ask.
+// Faults is the injector that all services ask.
 func (s *Server) Faults() *fault.Injector { return &s.faults }
 
-// ServeHTTP dispatches by protocol: a request with an X-Amz-Target header is for DynamoDB or SQS, any other for S3.
+// StepFunctions is where an invoker of functions is set. Until one is, the tasks of executions wait.
+func (s *Server) StepFunctions() *sfn.Service { return s.services.sfn }
+
+// ServeHTTP dispatches by protocol: a request with an X-Amz-Target header is for DynamoDB, SQS or Step Functions, any other for S3.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	target := r.Header.Get("X-Amz-Target")
 	switch {
@@ -78,6 +87,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.services.dynamodb.ServeHTTP(w, r)
 	case strings.HasPrefix(target, sqs.TargetPrefix):
 		s.services.sqs.ServeHTTP(w, r)
+	case strings.HasPrefix(target, sfn.TargetPrefix):
+		s.services.sfn.ServeHTTP(w, r)
 	default:
 		refuseTarget(w, target)
 	}
@@ -128,7 +139,7 @@ func (s *Server) sweep() {
 	}
 }
 
-// Close ends long polls and listeners, waits for requests under way, and releases the directory. Calls after the first do
+// Close ends long polls, executions' invocations and listeners, waits for requests under way, and releases the directory. Calls after the first do
 // nothing.
 func (s *Server) Close() error {
 	s.mu.Lock()
@@ -142,6 +153,7 @@ func (s *Server) Close() error {
 
 	close(s.stop)
 	s.services.sqs.Close()
+	s.services.sfn.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	for _, srv := range serving {

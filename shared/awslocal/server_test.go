@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"bailing/shared/awslocal"
@@ -24,15 +25,16 @@ import (
 	"bailing/shared/clock"
 )
 
-// clients are the three ordinary clients of one caller.
+// clients are the ordinary clients of one caller.
 type clients struct {
 	ddb *dynamodb.Client
 	sqs *sqs.Client
 	s3  *s3.Client
+	sfn *sfn.Client
 }
 
 func newClients(c aws.Config) clients {
-	return clients{dynamodb.NewFromConfig(c), sqs.NewFromConfig(c), s3.NewFromConfig(c, func(o *s3.Options) { o.UsePathStyle = true })}
+	return clients{dynamodb.NewFromConfig(c), sqs.NewFromConfig(c), s3.NewFromConfig(c, func(o *s3.Options) { o.UsePathStyle = true }), sfn.NewFromConfig(c)}
 }
 
 func (c clients) createTable(t testing.TB, name string) {
@@ -53,7 +55,7 @@ func config(endpoint string) aws.Config {
 
 func text(s string) ddbtypes.AttributeValue { return &ddbtypes.AttributeValueMemberS{Value: s} }
 
-func TestOnePortServesAllThree(t *testing.T) {
+func TestOnePortServesAll(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string][]awslocaltest.Option{"memory": nil, "directory": {awslocaltest.Dir(t.TempDir())}} {
 		t.Run(name, func(t *testing.T) {
@@ -68,6 +70,10 @@ func TestOnePortServesAllThree(t *testing.T) {
 				t.Error(err)
 			}
 			if _, err := c.s3.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String("bucket")}); err != nil {
+				t.Error(err)
+			}
+			if _, err := c.sfn.CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{Name: aws.String(killMachine), Definition: aws.String(killDefinition),
+				RoleArn: aws.String("arn:aws:iam::000000000000:role/local")}); err != nil {
 				t.Error(err)
 			}
 		})

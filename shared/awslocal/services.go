@@ -9,16 +9,18 @@ import (
 	"bailing/shared/awslocal/dynamodb"
 	"bailing/shared/awslocal/fault"
 	"bailing/shared/awslocal/s3"
+	"bailing/shared/awslocal/sfn"
 	"bailing/shared/awslocal/sqs"
 	"bailing/shared/awslocal/wal"
 	"bailing/shared/clock"
 )
 
-// services are the three stand-ins and their logs: one directory each, so that none waits for another's recovery or compaction.
+// services are the four stand-ins and their logs: one directory each, so that none waits for another's recovery or compaction.
 type services struct {
 	dynamodb *dynamodb.Service
 	sqs      *sqs.Service
 	s3       *s3.Service
+	sfn      *sfn.Service
 	logs     []*wal.Log
 }
 
@@ -27,12 +29,13 @@ func (v *services) open(dir string, clk clock.Clock, faults *fault.Injector, log
 	dynamodbOptions := dynamodb.Options{Clock: clk, Faults: faults, Logger: logger}
 	sqsOptions := sqs.Options{Clock: clk, Faults: faults, Logger: logger}
 	s3Options := s3.Options{Clock: clk, Faults: faults, Logger: logger}
-	var dynamodbLog, sqsLog, s3Log *wal.Log
+	sfnOptions := sfn.Options{Clock: clk, Faults: faults, Logger: logger}
+	var dynamodbLog, sqsLog, s3Log, sfnLog *wal.Log
 	if dir != "" {
 		for _, l := range []struct {
 			name string
 			log  **wal.Log
-		}{{"dynamodb", &dynamodbLog}, {"sqs", &sqsLog}, {"s3", &s3Log}} {
+		}{{"dynamodb", &dynamodbLog}, {"sqs", &sqsLog}, {"s3", &s3Log}, {"sfn", &sfnLog}} {
 			log, err := wal.Open(filepath.Join(dir, l.name), wal.Options{Logger: logger})
 			if err != nil {
 				return fmt.Errorf("awslocal: %w", err)
@@ -40,11 +43,12 @@ func (v *services) open(dir string, clk clock.Clock, faults *fault.Injector, log
 			*l.log = log
 			v.logs = append(v.logs, log)
 		}
-		dynamodbOptions.Log, sqsOptions.Log, s3Options.Log = dynamodbLog, sqsLog, s3Log
+		dynamodbOptions.Log, sqsOptions.Log, s3Options.Log, sfnOptions.Log = dynamodbLog, sqsLog, s3Log, sfnLog
 		s3Options.Dir = filepath.Join(dir, "s3", "objects")
 	}
 	v.dynamodb = dynamodb.New(dynamodbOptions)
 	v.sqs = sqs.New(sqsOptions)
+	v.sfn = sfn.New(sfnOptions)
 	var err error
 	if v.s3, err = s3.New(s3Options); err != nil {
 		return fmt.Errorf("awslocal: %w", err)
@@ -58,6 +62,9 @@ func (v *services) open(dir string, clk clock.Clock, faults *fault.Injector, log
 	}
 	if err == nil {
 		err = s3Log.Recover(v.s3.Replay, v.s3.Snapshot)
+	}
+	if err == nil {
+		err = sfnLog.Recover(v.sfn.Replay, v.sfn.Snapshot)
 	}
 	if err == nil {
 		err = v.s3.Ready()

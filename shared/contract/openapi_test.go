@@ -48,6 +48,7 @@ var security = map[topology.Auth][]any{
 	topology.Public:        {},
 	topology.ClientOrAdmin: {object{"clientToken": []any{}}, object{"serverToken": []any{}}},
 	topology.Admin:         {object{"adminSession": []any{}}, object{"serverToken": []any{}}},
+	topology.Decider:       {object{"clientToken": []any{}}, object{"serverToken": []any{}}, object{"signedBody": []any{}}},
 }
 
 func equalJSON(a, b any) bool {

@@ -5,14 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"bailing/shared/clock"
 	"bailing/shared/job"
-	"bailing/shared/outbound"
-	"bailing/shared/registry"
-	"bailing/shared/signature"
 )
 
 // Service makes attempts. It is safe for concurrent use.
@@ -87,7 +83,7 @@ func (s *Service) decide(row *Row, v verdict, hub error) (Result, Outcome) {
 	now := s.Clock.Now()
 	r := Result{State: Dead, Attempts: row.Attempts, Reason: v.reason, Now: now}
 	switch {
-	case hub != nil && row.Claim < claimsMax && !errors.Is(hub, errNoSecret):
+	case hub != nil && row.Claim < claimsMax && !errors.Is(hub, ErrNoSecret):
 		s.Logger.Error("delivery not attempted", "outbox_id", row.Key.ID(), "error", hub)
 		r.State, r.Attempts, r.Reason = Pending, row.Attempts-1, "the hub could not make the attempt"
 		r.NextAt = now.Add(hubWait)
@@ -95,8 +91,8 @@ func (s *Service) decide(row *Row, v verdict, hub error) (Result, Outcome) {
 		return r, OutcomeDeferred
 	case hub != nil:
 		r.Reason = "the hub could not make the attempt"
-		if errors.Is(hub, errNoSecret) {
-			r.Reason = errNoSecret.Error()
+		if errors.Is(hub, ErrNoSecret) {
+			r.Reason = ErrNoSecret.Error()
 		}
 	case v.delivered:
 		r.State = Delivered
@@ -114,9 +110,6 @@ func (s *Service) decide(row *Row, v verdict, hub error) (Result, Outcome) {
 	return r, OutcomeDead
 }
 
-// errNoSecret is final: an unsigned message would be worth nothing.
-var errNoSecret = errors.New("there is no secret to sign with: the job has no client and the hub no server token")
-
 // attempt signs and sends the row's bytes once. An error is the hub's own failure.
 func (s *Service) attempt(ctx context.Context, row *Row) (verdict, error) {
 	if row.Attempts > MaxAttempts {
@@ -129,43 +122,11 @@ func (s *Service) attempt(ctx context.Context, row *Row) (verdict, error) {
 			return verdict{}, fmt.Errorf("delivery: body: %w", err)
 		}
 	}
-	secret, err := s.secret(ctx, row.Owner)
-	if err != nil {
-		return verdict{}, err
-	}
-	now := s.Clock.Now()
-	signed := signature.SignCallback(secret, body, now)
-	standard := signature.SignWebhook(secret, row.Key.ID(), body, now)
-	res, err := s.HTTP.Do(ctx, outbound.Request{
-		Method: http.MethodPost, URL: row.URL, Body: body, Timeout: AttemptTimeout, MaxResponse: answerMax, OneSend: true,
-		Header: http.Header{
-			"Content-Type":        {"application/json"},
-			"X-Bailing-Timestamp": {signed.Timestamp}, "X-Bailing-Signature": {signed.Signature},
-			"Webhook-Id": {standard.ID}, "Webhook-Timestamp": {standard.Timestamp}, "Webhook-Signature": {standard.Signature},
-		},
-	})
-	return judge(res, err, s.Clock.Now()), nil
+	return s.poster().post(ctx, Message{ID: row.Key.ID(), Owner: row.Owner, URL: row.URL, Body: body})
 }
 
-// secret is the first of core §2.2 that exists, as it is now.
-func (s *Service) secret(ctx context.Context, owner string) (string, error) {
-	if owner != "" {
-		c, err := s.Clients.Get(ctx, owner)
-		if err != nil {
-			return "", fmt.Errorf("delivery: client: %w", err)
-		}
-		if c != nil {
-			token, err := s.Secrets.Open(ctx, c.Value.SealedToken, registry.ClientTokenContext(owner))
-			if err != nil {
-				return "", fmt.Errorf("delivery: token of %s: %w", owner, err)
-			}
-			return string(token), nil
-		}
-	}
-	if s.ServerToken == "" {
-		return "", errNoSecret
-	}
-	return s.ServerToken, nil
+func (s *Service) poster() *Poster {
+	return &Poster{Clients: s.Clients, Secrets: s.Secrets, HTTP: s.HTTP, ServerToken: s.ServerToken, Clock: s.Clock}
 }
 
 // record is the entry of the delivery log.

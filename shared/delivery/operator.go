@@ -66,8 +66,8 @@ func (s *Service) Resend(ctx context.Context, k job.OutboxKey, by string) error 
 	v, hub := s.attempt(ctx, row)
 	r := Result{State: Dead, Attempts: row.Attempts, Reason: v.reason, Now: s.Clock.Now()}
 	switch {
-	case errors.Is(hub, errNoSecret):
-		r.Reason = errNoSecret.Error()
+	case errors.Is(hub, ErrNoSecret):
+		r.Reason = ErrNoSecret.Error()
 	case hub != nil:
 		s.Logger.ErrorContext(ctx, "delivery not attempted", "outbox_id", k.ID(), "error", hub)
 		r.Reason = "the hub could not make the attempt"

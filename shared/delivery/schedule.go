@@ -3,12 +3,12 @@ package delivery
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
+	"bailing/shared/chance"
 	"bailing/shared/outbound"
 )
 
@@ -33,7 +33,7 @@ const (
 func wait(n int, retryAfter time.Duration) time.Duration {
 	d := waits[n-1]
 	if n > exact {
-		d += rand.N(d / 10)
+		d += chance.N(d / 10)
 	}
 	return max(d, min(retryAfter, retryAfterMax))
 }

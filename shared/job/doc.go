@@ -11,6 +11,9 @@
 //
 // An administrator may queue an ended job again ([Rerunner]); it goes through the same states, and ends once more.
 //
+// So does an approval ([DueTicket]): the job is marked, queued again if it has ended, and does not end before the approved call was made or it is
+// on record why not.
+//
 // A thread is a queue of at most [MaxInFlight] jobs with one head; only the head may be claimed. The transaction that
 // finishes the head makes the next job head. Messages on the jobs queue are hints that carry an id: a lost one is
 // repaired by [Sweeper], a second one finds nothing to claim.

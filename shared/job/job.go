@@ -81,7 +81,10 @@ type Job struct {
 	Recoveries int   // lost leases
 	Head       bool  // first of its thread: may be claimed
 	Worker     string
-	Open       *OpenCall // nil, or the call that must be reconciled before anything else happens
+	Open       *OpenCall   // nil, or the call that must be reconciled before anything else happens
+	Due        []DueTicket // approved calls to be made before the job may end, earliest deadline first
+	SinceClaim int64       // what was saved under this claim or an earlier one belongs to a run before the last rerun
+	Continued  bool        // queued again for an approved call: its end is told even if the submitter wanted no delivery (core §6.7)
 
 	RunAfter   time.Time // zero, or the earliest next claim
 	QueuedAt   time.Time // last queueing, or becoming head
@@ -146,6 +149,8 @@ var (
 	ErrNotFound = errors.New("job: not found")
 	// ErrNotClaimable says that the job is not the queued head of its thread now; the message that named it is done.
 	ErrNotClaimable = errors.New("job: not claimable")
+	// ErrDue says that an approved call of the job has to be made before it may end.
+	ErrDue = errors.New("job: an approved call is due")
 	// ErrLostClaim says that the job was taken from this worker: it must stop without another write.
 	ErrLostClaim = errors.New("job: claim lost")
 )

@@ -53,6 +53,8 @@ type LaunchStore interface {
 	ReadAutoRoutes(ctx context.Context) ([]registry.Route, error)
 	// ReadThread reads the target and the thread in one trip; the target is nil when it does not exist.
 	ReadThread(ctx context.Context, target, threadKey string) (*registry.Target, Thread, error)
+	// ReadUsage returns the usage of each window, in one trip. It may count from up to ten minutes before Since.
+	ReadUsage(ctx context.Context, windows []UsageWindow) ([]Usage, error)
 	// ReadReplay reads a job's status and the target in one trip; target may be "", which names none.
 	ReadReplay(ctx context.Context, jobID, target string) (Status, *registry.Target, error)
 	// CreateJob stores the job, its request id, its place in the thread (unless it is rejected) and ev in one transaction.
@@ -110,7 +112,7 @@ const threadAttempts = 24
 // Launch checks a submission in the contract's order and creates its job, or returns the job that its request id already
 // has. bodyErr is why body could not be read; it is reported only to a caller that may be told.
 //
-// It takes three trips for new work: one read, one step that charges the limit beside reading target and thread, and the
+// It takes three trips for new work: one read, one step that charges the limit beside reading target, thread and budgets, and the
 // transaction; two more when the hub has to choose the route. Dying before the transaction leaves at most a spent permit; dying
 // after it leaves a job whose message the sweeper sends.
 //
@@ -241,7 +243,7 @@ func (l *Launcher) create(ctx context.Context, client *registry.Client, s Submis
 	if err != nil {
 		return Accepted{}, err
 	}
-	permit, target, thread, err := l.admit(ctx, client, view, j, now)
+	a, err := l.admit(ctx, client, view, j, now)
 	if apierr.CodeOf(err) == apierr.RateLimited {
 		// A twin may have taken the last permit and created the job meanwhile: that is no new work.
 		again, readErr := l.Store.ReadLaunch(ctx, LaunchKeys{RequestID: s.RequestID})
@@ -252,8 +254,8 @@ func (l *Launcher) create(ctx context.Context, client *registry.Client, s Submis
 	if err != nil {
 		return Accepted{}, err
 	}
-	if err := l.place(ctx, s, j, sess, view.Route, target, thread, now); err != nil {
-		l.giveBack(ctx, permit)
+	if err := l.place(ctx, s, j, sess, a, now); err != nil {
+		l.giveBack(ctx, a.permit)
 		var taken *RequestTaken
 		if errors.As(err, &taken) {
 			return l.replay(ctx, client, s, taken.Entry, named(s, view.Route))
@@ -271,39 +273,47 @@ func (l *Launcher) create(ctx context.Context, client *registry.Client, s Submis
 	}, nil
 }
 
-// admit charges the client's limit while it reads target and thread: both in the time of one trip. When either refuses,
-// the permit goes back.
-func (l *Launcher) admit(ctx context.Context, client *registry.Client, view LaunchView, j *Job, now time.Time) (limit.Permit, *registry.Target, Thread, error) {
-	var (
-		permit   limit.Permit
-		decision = ratelimit.Decision{Allowed: true}
-		target   *registry.Target
-		thread   Thread
-	)
+// admission is what a launch found out about the work that it lets in.
+type admission struct {
+	permit   limit.Permit
+	target   *registry.Target
+	thread   Thread
+	rejected string // why the budgets refuse the job, "" when they do not
+}
+
+// admit charges the client's limit while it reads target, thread and budgets: all in the time of one trip. When limit or target
+// refuses, the permit goes back.
+func (l *Launcher) admit(ctx context.Context, client *registry.Client, view LaunchView, j *Job, now time.Time) (admission, error) {
+	var a admission
+	decision := ratelimit.Decision{Allowed: true}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		if client != nil {
-			permit, decision, err = limit.Take(gctx, l.Store, view.Limit, limit.PerMinute(client.RateLimitPerMin), now)
+			a.permit, decision, err = limit.Take(gctx, l.Store, view.Limit, limit.PerMinute(client.RateLimitPerMin), now)
 		}
 		return err
 	})
 	g.Go(func() (err error) {
-		target, thread, err = l.Store.ReadThread(gctx, view.Route.Target, j.ThreadKey)
+		a.target, a.thread, err = l.Store.ReadThread(gctx, view.Route.Target, j.ThreadKey)
+		return err
+	})
+	g.Go(func() (err error) {
+		a.rejected, err = l.overBudget(gctx, view.Route, client, now)
 		return err
 	})
 	err := g.Wait()
 	if err == nil {
-		err = checkTarget(j.Project, view.Route, target)
+		err = checkTarget(j.Project, view.Route, a.target)
 	}
 	if err == nil && !decision.Allowed {
 		err = apierr.Newf(apierr.RateLimited, "more than %d requests in a minute; retry later with the same request_id", client.RateLimitPerMin).
 			With("retry_after_ms", decision.RetryAfter.Milliseconds())
 	}
 	if err != nil {
-		l.giveBack(ctx, permit)
-		return limit.Permit{}, nil, Thread{}, err
+		l.giveBack(ctx, a.permit)
+		return admission{}, err
 	}
-	return permit, target, thread, nil
+	return a, nil
 }
 
 func (l *Launcher) giveBack(ctx context.Context, p limit.Permit) {
@@ -343,11 +353,12 @@ func (l *Launcher) draft(s Submission, r *registry.Route, now time.Time) (*Job, 
 
 // place gives the job its session and its place in the thread, and stores it. A thread that moved meanwhile is decided
 // again from what it is now.
-func (l *Launcher) place(ctx context.Context, s Submission, j *Job, sess session, r *registry.Route, target *registry.Target, t Thread, now time.Time) error {
-	j.Snapshot.TargetKind, j.Snapshot.TargetTimeoutMS = target.Kind, target.TimeoutMS
+func (l *Launcher) place(ctx context.Context, s Submission, j *Job, sess session, a admission, now time.Time) error {
+	j.Snapshot.TargetKind, j.Snapshot.TargetTimeoutMS = a.target.Kind, a.target.TimeoutMS
+	t := a.thread
 	entry := RequestEntry{RequestID: j.RequestID, JobID: j.ID, Owner: j.Owner, Fingerprint: s.Fingerprint}
 	for range threadAttempts {
-		next := l.join(j, sess, t)
+		next := l.join(j, sess, t, a.rejected)
 		err := l.Store.CreateJob(ctx, j, entry, next, received(j, s.Chosen, now))
 		var moved *ThreadMoved
 		if !errors.As(err, &moved) {
@@ -358,8 +369,8 @@ func (l *Launcher) place(ctx context.Context, s Submission, j *Job, sess session
 	return apierr.New(apierr.Unavailable, "the thread is too busy; retry with the same request_id")
 }
 
-// join decides the job's place from the thread as it is (core §1.5).
-func (l *Launcher) join(j *Job, sess session, t Thread) Thread {
+// join decides the job's place from the thread as it is (core §1.5); rejected is why it gets none, "" when the budgets let it in.
+func (l *Launcher) join(j *Job, sess session, t Thread, rejected string) Thread {
 	j.Continue = sess.resumes || (sess.remembers && t.Version > 0)
 	j.SessionID = first(sess.id, t.SessionID)
 	if j.SessionID == "" {
@@ -371,6 +382,8 @@ func (l *Launcher) join(j *Job, sess session, t Thread) Thread {
 	}
 	j.Status, j.Error, j.Head = Queued, "", false
 	switch {
+	case rejected != "":
+		j.Status, j.Error = Rejected, rejected
 	case t.InFlight() >= MaxInFlight:
 		j.Status, j.Error = Rejected, ReasonThreadQuota
 	case t.Head == "":

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
+	"bailing/shared/chance"
 	"bailing/shared/clock"
 )
 
@@ -21,7 +21,8 @@ type LifeStore interface {
 	// ReleaseJob moves a running job back to queued; one transaction with ev.
 	ReleaseJob(ctx context.Context, f Fence, r Release, ev Event) error
 	// FinishJob ends a running job, makes the next job of its thread head and writes the outbox: two reads, a third when a
-	// job waits, and one transaction with ev.
+	// job waits, and one transaction with ev. It fails with ErrDue when an approved call of the job is due, unless the job ends
+	// with an open call.
 	FinishJob(ctx context.Context, f Fence, o Outcome, ev Event) (Ended, error)
 	// ExpireJob ends a queued job that nobody took, if it is still queued since queuedAt; like FinishJob.
 	ExpireJob(ctx context.Context, jobID string, queuedAt time.Time, o Outcome, ev Event) (Ended, error)
@@ -53,6 +54,9 @@ type Outcome struct {
 	Usage  json.RawMessage
 	Error  string
 	Now    time.Time
+
+	// DueLapsed lets the job end although it has approved calls that were not made, if their deadlines have passed.
+	DueLapsed bool
 }
 
 // Lifecycle moves claimed jobs on. It is safe for concurrent use.
@@ -71,6 +75,7 @@ func (l *Lifecycle) Claim(ctx context.Context, jobID, worker string) (*Job, erro
 }
 
 // Finish ends the job, queues the next one of its thread, and its callbacks. When one of these messages is lost, a sweeper sends it.
+// A job of which a call was approved meanwhile goes back to the queue instead: the call comes first.
 func (l *Lifecycle) Finish(ctx context.Context, f Fence, o Outcome) error {
 	o.Now = l.Clock.Now()
 	ev := Event{
@@ -81,11 +86,23 @@ func (l *Lifecycle) Finish(ctx context.Context, f Fence, o Outcome) error {
 		ev.Severity, ev.Detail["error"] = Severe, o.Error
 	}
 	ended, err := l.Store.FinishJob(ctx, f, o, ev)
+	if errors.Is(err, ErrDue) {
+		return l.payFirst(ctx, f)
+	}
 	if err != nil {
 		return err
 	}
 	l.follow(ctx, ended)
 	return nil
+}
+
+// payFirst puts a job back that cannot end before an approved call is made. Only a worker of the hub is told by a message.
+func (l *Lifecycle) payFirst(ctx context.Context, f Fence) error {
+	j, err := l.Store.ReadState(ctx, f.JobID)
+	if err != nil {
+		return err
+	}
+	return l.Yield(ctx, f, "an approved call is to be made before the job ends", !j.Runnable())
 }
 
 // Retry repeats the job after its route's back-off, doubled for every further try and jittered by a tenth, or ends it
@@ -122,13 +139,13 @@ const maxBackoff = 5 * time.Minute
 // backoff is base doubled per earlier try, at most maxBackoff, plus up to a tenth.
 func backoff(base time.Duration, tries int) time.Duration {
 	wait := min(base<<min(tries, 10), maxBackoff)
-	return wait + time.Duration(rand.Int64N(int64(wait)/10+1))
+	return wait + time.Duration(chance.N(int64(wait)/10+1))
 }
 
 // Yield puts a job back that this worker cannot go on with now: too little time is left, or the hub is paused. Its saved
-// rounds are kept, and it does not count as a failed try. While the hub is paused no message is sent, or workers would
-// pass the job around; the sweeper sends one when the pause is over.
-func (l *Lifecycle) Yield(ctx context.Context, j *Job, f Fence, reason string, paused bool) error {
+// rounds are kept, and it does not count as a failed try. silent sends no message: while the hub is paused workers would pass the
+// job around; the sweeper sends one when the pause is over.
+func (l *Lifecycle) Yield(ctx context.Context, f Fence, reason string, silent bool) error {
 	now := l.Clock.Now()
 	ev := Event{
 		ID: fmt.Sprintf("yield-%d", f.Claim), At: now, Name: "yielded", Stage: StageExecution, Severity: Info,
@@ -137,8 +154,25 @@ func (l *Lifecycle) Yield(ctx context.Context, j *Job, f Fence, reason string, p
 	if err := l.Store.ReleaseJob(ctx, f, Release{Now: now}, ev); err != nil {
 		return err
 	}
-	if !paused {
-		l.send(ctx, j.ID, 0)
+	if !silent {
+		l.send(ctx, f.JobID, 0)
+	}
+	return nil
+}
+
+// Defer puts a job back whose approved call cannot be made now, for reason, and may be made after wait. It does not count as a
+// failed try.
+func (l *Lifecycle) Defer(ctx context.Context, j *Job, f Fence, reason string, wait time.Duration) error {
+	now := l.Clock.Now()
+	ev := Event{
+		ID: fmt.Sprintf("approval_deferred-%d", f.Claim), At: now, Name: "approval_deferred", Stage: StageApproval, Severity: Warning,
+		Title: "Approved call not made yet", Summary: reason, Detail: map[string]any{"reason": reason, "wait_ms": wait.Milliseconds()},
+	}
+	if err := l.Store.ReleaseJob(ctx, f, Release{RunAfter: now.Add(wait), Now: now}, ev); err != nil {
+		return err
+	}
+	if j.Runnable() {
+		l.send(ctx, j.ID, wait+clockSlack)
 	}
 	return nil
 }
@@ -150,8 +184,8 @@ func (l *Lifecycle) Recover(ctx context.Context, j *Job, f Fence, reason string)
 	if j.Recoveries >= MaxRecoveries && j.Open != nil {
 		return l.Reconcile(ctx, f, j.Open, j.Usage)
 	}
-	if j.Recoveries >= MaxRecoveries {
-		return l.Finish(ctx, f, Outcome{Status: Failed, Error: ReasonWorkerLost, Usage: j.Usage, Result: json.RawMessage(`{}`)})
+	if j.Recoveries >= MaxRecoveries && !j.Waits(now) { // an approved call is tried until its deadline
+		return l.Finish(ctx, f, Outcome{Status: Failed, Error: ReasonWorkerLost, Usage: j.Usage, Result: json.RawMessage(`{}`), DueLapsed: true})
 	}
 	wait := backoff(recoverBackoff, j.Recoveries)
 	if j.Recoveries == 0 {
@@ -246,7 +280,7 @@ func (s *Sweeper) look(ctx context.Context, id string, paused, reclaim bool, n *
 	now := s.Clock.Now()
 	switch {
 	case j.Status == Running && reclaim:
-		return count(&n.Recovered, s.Yield(ctx, j, Fence{JobID: j.ID, Claim: j.Claim}, "the host was started again", paused))
+		return count(&n.Recovered, s.Yield(ctx, Fence{JobID: j.ID, Claim: j.Claim}, "the host was started again", paused))
 	case j.Status == Running && !j.LeaseUntil.After(now):
 		return count(&n.Recovered, s.Recover(ctx, j, Fence{JobID: j.ID, Claim: j.Claim}, "the worker was lost"))
 	case j.Status != Queued || !j.Head:
@@ -254,6 +288,12 @@ func (s *Sweeper) look(ctx context.Context, id string, paused, reclaim bool, n *
 	case paused:
 		// Waiting for the switch is nobody's failure: the queue timeout starts anew.
 		return s.Store.PostponeJob(ctx, id, now, true)
+	case now.Sub(j.QueuedAt) > QueueTimeout && j.Open == nil && j.Waits(now.Add(-QueueTimeout)): // until the deadline, and then it says that it passed
+		if j.Runnable() {
+			n.Requeued++
+			s.send(ctx, id, 0)
+		}
+		return s.Store.PostponeJob(ctx, id, now.Add(ResendAfter), true)
 	case now.Sub(j.QueuedAt) > QueueTimeout:
 		return count(&n.Expired, s.expire(ctx, j, now))
 	case j.Runnable():
@@ -280,18 +320,22 @@ func count(n *int, err error) error {
 	switch {
 	case err == nil:
 		*n++
-	case errors.Is(err, ErrLostClaim), errors.Is(err, ErrNotClaimable):
+	case errors.Is(err, ErrLostClaim), errors.Is(err, ErrNotClaimable), errors.Is(err, ErrDue):
 		return nil
 	}
 	return err
 }
 
 func (s *Sweeper) expire(ctx context.Context, j *Job, now time.Time) error {
+	o := Outcome{Status: Failed, Error: ReasonQueueTimeout, Result: json.RawMessage(`{}`), DueLapsed: true}
+	if j.Open != nil { // it was queued again after it ended so
+		o = j.Open.Outcome(j.Usage)
+	}
+	o.Now = now
 	ev := Event{
 		ID: fmt.Sprintf("expired-%d", j.Claim), At: now, Name: "finished", Stage: StageRecovery, Severity: Severe,
-		Title: "Nobody took the job", Detail: map[string]any{"status": Failed, "error": ReasonQueueTimeout},
+		Title: "Nobody took the job", Summary: ReasonQueueTimeout, Detail: map[string]any{"status": o.Status, "error": o.Error},
 	}
-	o := Outcome{Status: Failed, Error: ReasonQueueTimeout, Result: json.RawMessage(`{}`), Now: now}
 	ended, err := s.Store.ExpireJob(ctx, j.ID, j.QueuedAt, o, ev)
 	if err != nil {
 		return err

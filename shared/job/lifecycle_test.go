@@ -82,13 +82,13 @@ func TestOldClaimIsFenced(t *testing.T) {
 	t.Parallel()
 	w, id := queued(t, &registry.Retry{Max: 5, BackoffMS: 500})
 	old, oldFence := claim(t, w, id, "a")
-	if err := w.Lifecycle.Yield(t.Context(), old, oldFence, "test", false); err != nil {
+	if err := w.Lifecycle.Yield(t.Context(), oldFence, "test", false); err != nil {
 		t.Fatal(err)
 	}
 	writes := map[string]func() error{
 		"finish":  func() error { return w.Lifecycle.Finish(t.Context(), oldFence, outcome) },
 		"retry":   func() error { return w.Lifecycle.Retry(t.Context(), old, oldFence, "x", nil) },
-		"yield":   func() error { return w.Lifecycle.Yield(t.Context(), old, oldFence, "x", false) },
+		"yield":   func() error { return w.Lifecycle.Yield(t.Context(), oldFence, "x", false) },
 		"recover": func() error { return w.Lifecycle.Recover(t.Context(), old, oldFence, "x") },
 	}
 	for name, write := range writes {
@@ -215,11 +215,11 @@ func TestYieldIsNoFailure(t *testing.T) {
 	t.Parallel()
 	w, id := queued(t, nil)
 	for i, paused := range []bool{false, true} {
-		j, fence := claim(t, w, id, string(rune('a'+i)))
-		if err := w.Lifecycle.Yield(t.Context(), j, fence, "x", paused); err != nil {
+		_, fence := claim(t, w, id, string(rune('a'+i)))
+		if err := w.Lifecycle.Yield(t.Context(), fence, "x", paused); err != nil {
 			t.Fatal(err)
 		}
-		j = w.Job(id)
+		j := w.Job(id)
 		if j.Status != job.Queued || j.Attempts != 0 || j.Recoveries != 0 || !j.RunAfter.IsZero() {
 			t.Errorf("paused %v: %+v", paused, j)
 		}

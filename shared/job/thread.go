@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"bailing/shared/apierr"
@@ -19,15 +20,28 @@ type Thread struct {
 	Head      string   // job id, "" when nothing is in flight
 	Waiting   []string // job ids behind the head, oldest first
 	SessionID string
+
+	// Uncounted are those of its jobs that were queued again for an approved call: they take no place that a new job could have.
+	Uncounted []string
 }
 
-// InFlight counts the jobs that are not terminal.
+// InFlight counts the jobs that are not terminal, against the quota of [MaxInFlight].
 func (t Thread) InFlight() int {
-	n := len(t.Waiting)
+	n := len(t.Waiting) - len(t.Uncounted)
 	if t.Head != "" {
 		n++
 	}
 	return n
+}
+
+// Leave takes the head out of the thread and makes the next job head; next is "" when none waits.
+func (t Thread) Leave() (after Thread, next string) {
+	t.Uncounted = slices.DeleteFunc(slices.Clone(t.Uncounted), func(id string) bool { return id == t.Head })
+	if len(t.Waiting) > 0 {
+		next, t.Waiting = t.Waiting[0], t.Waiting[1:]
+	}
+	t.Head = next
+	return t, next
 }
 
 // sessionKeyMax bounds the metadata value that names a session, in characters (core §1.5).

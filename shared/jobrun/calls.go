@@ -10,13 +10,14 @@ import (
 	"bailing/shared/toolcall"
 )
 
-// call makes one call of the last round and remembers its outcome, which is saved by then.
-func (r *run) call(ctx context.Context, index int) error {
-	last := &r.conv.rounds[len(r.conv.rounds)-1]
-	wish := last.Message.ToolCalls[index]
-	rec := toolcall.Record{Round: last.Number, Index: index, CallID: wish.ID, Tool: wish.Name}
+// call makes one call of a round and remembers its outcome, which is saved by then.
+func (r *run) call(ctx context.Context, round *Round, index int) error {
+	wish := round.Message.ToolCalls[index]
+	rec := toolcall.Record{Round: round.Number, Index: index, CallID: wish.ID, Tool: wish.Name}
 	var err error
 	switch {
+	case round.Approved != nil:
+		rec.Outcome, err = r.invoke(ctx, round, index)
 	case wish.Name == findTools && r.conv.catalogue():
 		rec.Outcome = r.conv.lookup(wish.Arguments)
 		err = r.Store.CompleteCall(ctx, r.fence, rec, r.lookupEvent(rec))
@@ -25,27 +26,36 @@ func (r *run) call(ctx context.Context, index int) error {
 			Text: fmt.Sprintf("Tool %s failed twice in a row and is disabled for this job. Nothing was sent.", wish.Name)}
 		err = r.Store.CompleteCall(ctx, r.fence, rec, r.disabledEvent(rec))
 	default:
-		rec.Outcome, err = r.Tools.Invoke(ctx, r.conv.set, toolcall.Call{
-			Fence: r.fence, Job: r.job, Round: last.Number, Index: index, CallID: wish.ID, Tool: wish.Name, Args: wish.Arguments,
-		})
+		rec.Outcome, err = r.invoke(ctx, round, index)
 	}
 	var frozen *toolcall.Frozen
+	var deferred *toolcall.Deferred
 	switch {
+	case errors.As(err, &deferred):
+		return r.deferral(round, deferred)
 	case errors.Is(err, toolcall.ErrPaused):
 		return &errYield{reason: "the hub is paused", paused: true}
 	case errors.Is(err, toolcall.ErrNoTime):
 		return &errYield{reason: "too little time is left for a tool call"}
 	case errors.As(err, &frozen):
 		if rec.Outcome.State != "" {
-			last.Calls[index] = rec
+			round.Calls[index] = rec
 		}
 		return &errReconcile{&frozen.Open}
 	case err != nil:
 		return err
 	}
-	last.Calls[index] = rec
+	round.Calls[index] = rec
 	r.progress = true
 	return nil
+}
+
+// invoke makes a governed call.
+func (r *run) invoke(ctx context.Context, round *Round, index int) (toolcall.Outcome, error) {
+	wish := round.Message.ToolCalls[index]
+	return r.Tools.Invoke(ctx, r.conv.set, toolcall.Call{
+		Fence: r.fence, Job: r.job, Round: round.Number, Index: index, CallID: wish.ID, Tool: wish.Name, Args: wish.Arguments, Due: dueOf(round),
+	})
 }
 
 func (r *run) lookupEvent(rec toolcall.Record) job.Event {

@@ -55,18 +55,35 @@ func newConversation(j *job.Job, prompt string, set *toolcall.Toolset, maxCalls 
 
 func (c *conversation) catalogue() bool { return len(c.offered) > inlineTools }
 
+// roundLimit is how many rounds the job may have: each approved call is one that the model did not ask for, and is followed by as many as
+// a job without calls has.
 func (c *conversation) roundLimit() int {
-	n := baseRounds + c.maxCalls
+	n := baseRounds + c.maxCalls + (1+baseRounds)*c.approved()
 	if c.catalogue() {
 		n++
 	}
 	return n
 }
 
-// used counts the business calls so far, refused ones included: a model that only asks for the impossible must end too.
+// approved counts the rounds that make an approved call.
+func (c *conversation) approved() int {
+	n := 0
+	for _, r := range c.rounds {
+		if r.Approved != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// used counts the business calls so far, refused ones included: a model that only asks for the impossible must end too. An approved
+// call was counted when it was asked for.
 func (c *conversation) used() int {
 	n := 0
 	for _, r := range c.rounds {
+		if r.Approved != nil {
+			continue
+		}
 		for _, rec := range r.Calls {
 			if rec.Tool != findTools {
 				n++
@@ -97,12 +114,22 @@ func (c *conversation) disabled(tool string) bool {
 	return row >= failuresToDisable
 }
 
-// pending is the next call of the last round that is not answered and may be made; ok is false when there is none.
-func (c *conversation) pending() (index int, ok bool) {
+// pending is the next call that is not answered and may be made: an approved one of any round but those that were tried, or a wish of
+// the last round; ok is false when there is none.
+func (c *conversation) pending(tried []int) (round *Round, index int, ok bool) {
 	if len(c.rounds) == 0 {
-		return 0, false
+		return nil, 0, false
 	}
-	last := c.rounds[len(c.rounds)-1]
+	for i := range c.rounds {
+		r := &c.rounds[i]
+		if r.Approved != nil && len(r.Calls) == 0 && !slices.Contains(tried, r.Number) {
+			return r, 0, true
+		}
+	}
+	last := &c.rounds[len(c.rounds)-1]
+	if last.Approved != nil {
+		return nil, 0, false
+	}
 	for i, call := range last.Message.ToolCalls[:min(len(last.Message.ToolCalls), maxWishes)] {
 		if _, answered := last.Calls[i]; answered {
 			continue
@@ -110,9 +137,9 @@ func (c *conversation) pending() (index int, ok bool) {
 		if call.Name != findTools && c.remaining() == 0 {
 			continue // answered by overBudget, without a record
 		}
-		return i, true
+		return last, i, true
 	}
-	return 0, false
+	return nil, 0, false
 }
 
 // overBudget answers a call that the budget no longer covers.
@@ -201,9 +228,16 @@ func (c *conversation) messages() []model.Message {
 			out = append(out, model.Message{Role: model.RoleUser, Content: repairProtocol})
 			continue
 		}
-		if len(r.Message.ToolCalls) == 0 { // an empty answer: any other one ended the job
+		if len(r.Message.ToolCalls) == 0 && textlimit.Blank(r.Message.Content) {
 			out = append(out, model.Message{Role: model.RoleUser, Content: repairEmpty})
 			continue
+		}
+		if len(r.Message.ToolCalls) == 0 { // the answer with which the job ended, before it went on with an approved call
+			out = append(out, r.Message)
+			continue
+		}
+		if r.Approved != nil {
+			out = append(out, model.Message{Role: model.RoleSystem, Content: fmt.Sprintf(approvedCall, r.Approved.Ticket)})
 		}
 		out = append(out, r.Message)
 		business := false
@@ -224,6 +258,7 @@ func (c *conversation) messages() []model.Message {
 
 const (
 	repairProtocol = "Your last answer contained internal tool-call mark-up and was withheld. Answer again in plain language, without any such mark-up."
+	approvedCall   = "A person decided on approval %d. The call that follows is made by the hub itself, exactly as it was approved; do not repeat it. Go on from its result."
 	repairEmpty    = "Your last answer was empty. Answer the request in plain language from the tool results above."
 	apology        = "I looked things up, but could not put an answer together. Please try again."
 )
@@ -267,9 +302,20 @@ func (c *conversation) usedTools() bool {
 	return false
 }
 
+// latest are the rounds since the last approved call: a job that goes on with one has a new answer to find, and its own repairs.
+func (c *conversation) latest() []Round {
+	for i := len(c.rounds) - 1; i >= 0; i-- {
+		if c.rounds[i].Approved != nil {
+			return c.rounds[i+1:]
+		}
+	}
+	return c.rounds
+}
+
+// withheld counts the latest answers that were not used for their mark-up.
 func (c *conversation) withheld() int {
 	n := 0
-	for _, r := range c.rounds {
+	for _, r := range c.latest() {
 		if r.Withheld {
 			n++
 		}
@@ -277,10 +323,10 @@ func (c *conversation) withheld() int {
 	return n
 }
 
-// emptyAnswers counts saved answers with neither text nor calls.
+// emptyAnswers counts the latest saved answers with neither text nor calls.
 func (c *conversation) emptyAnswers() int {
 	n := 0
-	for _, r := range c.rounds {
+	for _, r := range c.latest() {
 		if !r.Withheld && len(r.Message.ToolCalls) == 0 && textlimit.Blank(r.Message.Content) {
 			n++
 		}
@@ -289,7 +335,7 @@ func (c *conversation) emptyAnswers() int {
 }
 
 func (c *conversation) usage() json.RawMessage {
-	u := usage{NumTurns: len(c.rounds)}
+	u := usage{NumTurns: len(c.rounds) - c.approved()}
 	for _, r := range c.rounds {
 		u.DurationMS += r.TookMS
 		u.Tokens += r.Usage.TotalTokens

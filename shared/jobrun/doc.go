@@ -7,6 +7,8 @@
 // continued by the next one where it stopped: a model round is saved before its calls run, and each call's outcome is
 // saved when it is known. Nothing is kept in memory between two workers.
 //
+// Calls that a person approved come before everything else: each becomes a round of its own, with the arguments that its ticket froze.
+//
 // A job whose last side-effecting call has no known outcome makes no further call and asks no model: it ends, and a person
 // reconciles it. Whoever claims such a job finds the call named in its row and does only that (I4, core §5.8).
 //

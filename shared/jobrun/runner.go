@@ -116,6 +116,7 @@ func (r *Runner) settle(ctx context.Context, run *run, err error) error {
 		yield     *errYield
 		final     *errFinal
 		transient *errTransient
+		deferred  *errDeferred
 	)
 	switch {
 	case err == nil, errors.Is(err, job.ErrLostClaim):
@@ -126,7 +127,9 @@ func (r *Runner) settle(ctx context.Context, run *run, err error) error {
 		// An invocation too short for even one step would pass the job on for ever.
 		return r.Jobs.Recover(ctx, j, f, yield.reason)
 	case errors.As(err, &yield):
-		return r.Jobs.Yield(ctx, j, f, yield.reason, yield.paused)
+		return r.Jobs.Yield(ctx, f, yield.reason, yield.paused)
+	case errors.As(err, &deferred):
+		return r.Jobs.Defer(ctx, j, f, deferred.reason, deferred.wait)
 	case errors.As(err, &final):
 		return r.Jobs.Finish(ctx, f, job.Outcome{
 			Status: job.Failed, Error: textlimit.Cut(final.reason, maxErrorText), Usage: run.usage(), Result: json.RawMessage(`{}`),
@@ -144,6 +147,7 @@ type run struct {
 	job    *job.Job
 	fence  job.Fence
 	cfg    registry.LLMConfig
+	cfgErr error // cfg could not be read
 	config Config
 	conv   *conversation
 
@@ -157,24 +161,27 @@ func (r *run) usage() json.RawMessage {
 	return r.conv.usage()
 }
 
-// execute alternates model rounds and calls until the job is finished or something ends this worker's part.
+// execute alternates model rounds and calls until the job is finished or something ends this worker's part. Approved calls need no
+// model, and no configuration of one: they come before anything that could end the job.
 func (r *run) execute(ctx context.Context) error {
 	if err := r.load(ctx); err != nil {
 		return err
+	}
+	if len(r.job.Due) > 0 {
+		if err := r.calls(ctx); err != nil {
+			return err
+		}
+	}
+	if r.cfgErr != nil {
+		return r.cfgErr
 	}
 	endpoint, modelName, err := r.endpoint(ctx)
 	if err != nil {
 		return err
 	}
 	for {
-		for {
-			index, ok := r.conv.pending()
-			if !ok {
-				break
-			}
-			if err := r.call(ctx, index); err != nil {
-				return err
-			}
+		if err := r.calls(ctx); err != nil {
+			return err
 		}
 		done, err := r.judge(ctx, modelName)
 		if done || err != nil {
@@ -193,7 +200,7 @@ func (r *run) load(ctx context.Context) error {
 		return &errFinal{fmt.Sprintf("target %s cannot run inside the hub", j.Snapshot.Target)}
 	}
 	if err := json.Unmarshal(j.Snapshot.TargetConfig, &r.cfg); err != nil {
-		return &errFinal{"the route's target_config cannot be read"}
+		r.cfgErr = &errFinal{"the route's target_config cannot be read"}
 	}
 	ev := job.Event{
 		ID: fmt.Sprintf("started-%d", r.fence.Claim), At: r.Clock.Now(), Name: "started", Stage: job.StageExecution,
@@ -317,7 +324,7 @@ func (r *run) round(ctx context.Context, e model.Endpoint, name string) error {
 			return &errTransient{"the model returned an empty answer"}
 		}
 	}
-	stored, err := r.seal(ctx, saved)
+	stored, err := r.seal(ctx, saved, false)
 	if err != nil {
 		return err
 	}

@@ -12,9 +12,9 @@ import (
 )
 
 // seal returns the round as it is stored: a message that calls a sensitive tool holds its arguments, which are never stored in
-// clear (I10). So is one that calls a tool unknown now: it may be a sensitive one whose provider was just disabled.
-func (r *run) seal(ctx context.Context, saved Round) (Round, error) {
-	sensitive := false
+// clear (I10). So is one that calls a tool unknown now: it may be a sensitive one whose provider was just disabled. sensitive says that
+// it is to be sealed in any case.
+func (r *run) seal(ctx context.Context, saved Round, sensitive bool) (Round, error) {
 	for _, wish := range saved.Message.ToolCalls {
 		t, known := r.conv.set.Find(wish.Name)
 		if known && t.Tool.Sensitive || !known && wish.Name != findTools {

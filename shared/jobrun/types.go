@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"bailing/shared/approval"
 	"bailing/shared/job"
 	"bailing/shared/model"
 	"bailing/shared/registry"
@@ -22,7 +23,18 @@ type Round struct {
 	Withheld bool          `json:"withheld,omitempty"` // the text held internal mark-up and was not used
 	Sealed   string        `json:"sealed,omitempty"`   // Message, sealed, when it calls a sensitive tool; Message is empty then
 
+	Approved *Approved `json:"approved,omitempty"` // not the model's: the hub makes an approved call
+
 	Calls map[int]toolcall.Record `json:"-"` // by index into Message.ToolCalls
+}
+
+// Approved says whose call a round makes that the model did not ask for: the one that a ticket froze.
+type Approved struct {
+	Ticket    int64     `json:"ticket"`
+	Provider  string    `json:"provider"`
+	Sensitive bool      `json:"sensitive,omitempty"` // when it was asked for
+	ExpiresAt time.Time `json:"expires_at"`
+	Since     time.Time `json:"since"` // when the round was saved
 }
 
 // Config is the configuration a run needs, as it is now; nil where a row does not exist.
@@ -39,6 +51,8 @@ type Store interface {
 	ReadRun(ctx context.Context, routeKey, credential string) (Config, error)
 	// LoadRounds returns the job's rounds in order.
 	LoadRounds(ctx context.Context, jobID string) ([]Round, error)
+	// ReadTicket reads an approval ticket with what it froze; nil when there is none.
+	ReadTicket(ctx context.Context, id int64) (*approval.Ticket, error)
 	// SaveRound stores a round without its calls; one transaction with the fence. It fails with job.ErrLostClaim.
 	SaveRound(ctx context.Context, f job.Fence, r Round, ev job.Event) error
 	// CompleteCall stores the outcome of a call that no business tool answered (a lookup, a refusal); one transaction with the fence.

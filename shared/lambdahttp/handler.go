@@ -71,15 +71,10 @@ type function struct {
 // Invoke answers one event. Its error means that the payload is no event of API Gateway.
 func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	start := f.o.Clock.Now()
-	var event events.APIGatewayProxyRequest
-	if err := json.Unmarshal(payload, &event); err != nil {
-		return nil, fmt.Errorf("payload is not an event of API Gateway: %w", err)
+	ctx, event, err := f.begin(ctx, payload)
+	if err != nil {
+		return nil, err
 	}
-	s := scope{requestID: requestID(ctx, event), logger: f.o.Logger}
-	s.traceID = traceID(ctx, event, s.requestID)
-	s.logger = s.logger.With("request_id", s.requestID, "trace_id", s.traceID)
-	ctx = context.WithValue(ctx, scopeKey{}, s)
-
 	response, err := f.answer(ctx, event)
 	if err != nil {
 		return nil, err
@@ -90,6 +85,18 @@ func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	}
 	f.record(ctx, event, status, f.o.Clock.Now().Sub(start))
 	return encoded, nil
+}
+
+// begin reads the event and gives the context what a request carries.
+func (f *function) begin(ctx context.Context, payload []byte) (context.Context, events.APIGatewayProxyRequest, error) {
+	var event events.APIGatewayProxyRequest
+	if err := json.Unmarshal(payload, &event); err != nil {
+		return nil, event, fmt.Errorf("payload is not an event of API Gateway: %w", err)
+	}
+	s := scope{requestID: requestID(ctx, event), logger: f.o.Logger}
+	s.traceID = traceID(ctx, event, s.requestID)
+	s.logger = s.logger.With("request_id", s.requestID, "trace_id", s.traceID)
+	return context.WithValue(ctx, scopeKey{}, s), event, nil
 }
 
 func (f *function) answer(ctx context.Context, event events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
@@ -161,7 +168,7 @@ func marshal(response events.APIGatewayProxyResponse) ([]byte, error) {
 }
 
 // record writes the access line and the metrics of one request.
-func (f *function) record(ctx context.Context, event events.APIGatewayProxyRequest, status int, took time.Duration) {
+func (f *function) record(ctx context.Context, event events.APIGatewayProxyRequest, status int, took time.Duration, more ...slog.Attr) {
 	route := event.Resource
 	if route == "" {
 		route = "unknown"
@@ -170,9 +177,11 @@ func (f *function) record(ctx context.Context, event events.APIGatewayProxyReque
 	if status >= http.StatusInternalServerError {
 		level = slog.LevelError
 	}
-	Logger(ctx).LogAttrs(ctx, level, "request",
+	attrs := append([]slog.Attr{
 		slog.String("method", event.HTTPMethod), slog.String("route", route), slog.Int("status", status),
-		slog.Float64("duration_ms", float64(took.Microseconds())/1000))
+		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
+	}, more...)
+	Logger(ctx).LogAttrs(ctx, level, "request", attrs...)
 	if f.o.Metrics != nil {
 		f.o.Metrics.Count("http_requests", 1, "route", route, "status", strconv.Itoa(status/100)+"xx")
 		f.o.Metrics.Duration("http_duration", took, "route", route)

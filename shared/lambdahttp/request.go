@@ -89,6 +89,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 		Logger(ctx).LogAttrs(ctx, slog.LevelError, "request failed",
 			slog.String("code", string(e.Code)), slog.String("error", e.Error()))
 	}
+	noteFailure(ctx, err)
 	apierr.Write(w, err, RequestID(ctx))
 }
 

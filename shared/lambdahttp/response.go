@@ -21,6 +21,7 @@ func buffered(h http.Handler, maxBody int) http.Handler {
 		buf := &response{header: http.Header{}, maxBody: maxBody, discard: r.Method == http.MethodHead}
 		if err := run(h, buf, r); err != nil {
 			buf = &response{header: http.Header{}, maxBody: maxBody, discard: buf.discard}
+			noteFailure(r.Context(), err)
 			apierr.Write(buf, err, RequestID(r.Context()))
 		}
 		buf.copyTo(w)

@@ -45,6 +45,7 @@ var rules = map[string]rule{
 	"admins":            {AdminsManage, AdminsManage},
 	"instance-branding": {AdminsManage, AdminsManage},
 
+	"audit-export":       {AuditRead, ""}, // ours; and [exported]
 	"config-audit":       {AuditRead, AuditRead},
 	"config-diagnostics": {AuditRead, AuditRead},
 	"config-schemas":     {AuditRead, AuditRead},
@@ -56,7 +57,7 @@ var rules = map[string]rule{
 var personal = []string{"GET /api/me", "GET /api/capabilities", "POST /api/password", "POST /logout"}
 
 // reveals are the GETs that answer with a whole secret and need the write permission, by prefix and last segment.
-var reveals = map[string]string{"clients": "token", "executor-tokens": "token", "tool-providers": "secret"}
+var reveals = map[string]string{"clients": "token", "executor-tokens": "token", "tool-providers": "secret", "tool-approvals": "intent"}
 
 // Required returns the permissions that a call needs, all of them; none when every administrator may make it. path is the
 // resource below /admin, in the topology's notation ("/api/routes/{route_key}", "/pause"): a name that the caller chose
@@ -85,8 +86,14 @@ func Required(method, path string) (need []Permission, known bool) {
 	if p == UsageWrite && adjusts(segments[1:]) {
 		need = append(need, UsageAdjust)
 	}
+	if segments[0] == "audit-export" {
+		need = append(need, exported...)
+	}
 	return need, p != ""
 }
+
+// exported is needed beside the audit's own permission to export it: an export holds what the lists show only to those who hold these.
+var exported = []Permission{RunsRead, ToolsRead}
 
 // reads reports whether a call needs only the read permission.
 func reads(method string, segments []string) bool {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"bailing/shared/topology"
 )
@@ -20,6 +21,7 @@ type Config struct {
 	Bucket            string // BAILING_BUCKET
 	JobsQueueURL      string // BAILING_JOBS_QUEUE_URL
 	CallbacksQueueURL string // BAILING_CALLBACKS_QUEUE_URL
+	ApprovalsMachine  string // BAILING_APPROVALS_MACHINE: ARN of the state machine in which approvals wait
 	KMSKey            string // BAILING_KMS_KEY: id or ARN of the key that wraps data keys
 	KeyFile           string // BAILING_KEY_FILE: a local key instead of KMS
 
@@ -33,6 +35,13 @@ type Config struct {
 	EgressAllow string // BAILING_EGRESS_ALLOW: extra destinations of outbound requests
 	BodyMax     int64  // BAILING_JSON_BODY_MAX_BYTES, default 1 MiB
 
+	PublicURL  string // BAILING_PUBLIC_URL: where the hub is reached, with its path prefix and without a final slash; "" = unknown
+	AlertsType string // BAILING_ALERTS_TYPE: how the operator hears of what no route tells; "" = not at all
+	AlertsURL  string // BAILING_ALERTS_URL, of a webhook type
+	AlertsTo   string // BAILING_ALERTS_TO, of any other type
+
+	AuditRetention time.Duration // BAILING_AUDIT_RETENTION_DAYS: how long audit records are kept; 0 = for ever
+
 	Commit    string // BAILING_COMMIT
 	BuildTime string // BAILING_BUILD_TIME
 }
@@ -41,6 +50,8 @@ const (
 	// minServerToken is the contract's minimum for a reachable server (core §0.2).
 	minServerToken = 24
 	defaultBodyMax = 1 << 20
+	// maxRetention is a hundred years: more is a slip of the pen.
+	maxRetention = 36_500
 )
 
 // FromEnv reads the configuration; getenv is os.Getenv. It reports every bad variable by name, never its value.
@@ -49,7 +60,8 @@ func FromEnv(getenv func(string) string) (Config, error) {
 		Region: getenv("AWS_REGION"), Endpoint: getenv("AWS_ENDPOINT_URL"), AccessKey: getenv("AWS_ACCESS_KEY_ID"),
 		SecretKey: getenv("AWS_SECRET_ACCESS_KEY"), SessionToken: getenv("AWS_SESSION_TOKEN"),
 		TablePrefix: getenv("BAILING_TABLE_PREFIX"), Bucket: getenv("BAILING_BUCKET"),
-		JobsQueueURL: getenv("BAILING_JOBS_QUEUE_URL"), CallbacksQueueURL: getenv("BAILING_CALLBACKS_QUEUE_URL"), KMSKey: getenv("BAILING_KMS_KEY"), KeyFile: getenv("BAILING_KEY_FILE"),
+		JobsQueueURL: getenv("BAILING_JOBS_QUEUE_URL"), CallbacksQueueURL: getenv("BAILING_CALLBACKS_QUEUE_URL"),
+		ApprovalsMachine: getenv("BAILING_APPROVALS_MACHINE"), KMSKey: getenv("BAILING_KMS_KEY"), KeyFile: getenv("BAILING_KEY_FILE"),
 		ServerToken: getenv("BAILING_SERVER_TOKEN"), ServerTokenSecret: getenv("BAILING_SERVER_TOKEN_SECRET"), EgressAllow: getenv("BAILING_EGRESS_ALLOW"),
 		Commit: getenv("BAILING_COMMIT"), BuildTime: getenv("BAILING_BUILD_TIME"),
 		BodyMax: defaultBodyMax,
@@ -65,12 +77,21 @@ func FromEnv(getenv func(string) string) (Config, error) {
 		errs = append(errs, errors.New("BAILING_SERVER_TOKEN and BAILING_SERVER_TOKEN_SECRET are both set"))
 	}
 	errs = append(errs, c.readBootstrap(getenv)...)
+	errs = append(errs, c.readNotices(getenv)...)
 	if text := getenv("BAILING_JSON_BODY_MAX_BYTES"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 1 {
 			errs = append(errs, errors.New("BAILING_JSON_BODY_MAX_BYTES is not a positive integer"))
 		} else {
 			c.BodyMax = n
+		}
+	}
+	if text := getenv("BAILING_AUDIT_RETENTION_DAYS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 || n > maxRetention {
+			errs = append(errs, fmt.Errorf("BAILING_AUDIT_RETENTION_DAYS is not a whole number of days from 0, which keeps them, to %d", maxRetention))
+		} else {
+			c.AuditRetention = time.Duration(n) * 24 * time.Hour
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -96,6 +117,8 @@ func (c Config) Require(f topology.Function) error {
 			need(url != "", variable)
 		case topology.OnKey:
 			need(c.KMSKey != "" || c.KeyFile != "", "BAILING_KMS_KEY")
+		case topology.OnMachine:
+			need(c.ApprovalsMachine != "", "BAILING_APPROVALS_MACHINE")
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

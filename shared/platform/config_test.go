@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"bailing/shared/envelope"
 	"bailing/shared/platform"
@@ -26,11 +27,13 @@ func TestConfigurationFromTheEnvironment(t *testing.T) {
 		"BAILING_KMS_KEY":  "k",
 		"BAILING_KEY_FILE": "f", "BAILING_SERVER_TOKEN": strings.Repeat("t", 24), "BAILING_EGRESS_ALLOW": "loopback",
 		"BAILING_JSON_BODY_MAX_BYTES": "2048", "BAILING_COMMIT": "abc", "BAILING_BUILD_TIME": "now",
+		"BAILING_AUDIT_RETENTION_DAYS": "36500",
 	}))
 	want := platform.Config{
 		Region: "eu-central-1", Endpoint: "http://x", AccessKey: "a", SecretKey: "b", SessionToken: "c", TablePrefix: "p-",
 		Bucket: "bucket", JobsQueueURL: "http://q", CallbacksQueueURL: "http://c", KMSKey: "k", KeyFile: "f", ServerToken: strings.Repeat("t", 24),
-		EgressAllow: "loopback", BodyMax: 2048, Commit: "abc", BuildTime: "now",
+		AuditRetention: 36_500 * 24 * time.Hour,
+		EgressAllow:    "loopback", BodyMax: 2048, Commit: "abc", BuildTime: "now",
 	}
 	if err != nil || c != want {
 		t.Errorf("%+v, %v", c, err)
@@ -57,6 +60,12 @@ func TestBadVariablesAreNamed(t *testing.T) {
 		"a body cap of zero":      {map[string]string{"BAILING_JSON_BODY_MAX_BYTES": "0"}, []string{"BAILING_JSON_BODY_MAX_BYTES"}},
 		"a body cap below zero":   {map[string]string{"BAILING_JSON_BODY_MAX_BYTES": "-1"}, []string{"BAILING_JSON_BODY_MAX_BYTES"}},
 		"a body cap in words":     {map[string]string{"BAILING_JSON_BODY_MAX_BYTES": "1MB"}, []string{"BAILING_JSON_BODY_MAX_BYTES"}},
+		"a retention below zero":  {map[string]string{"BAILING_AUDIT_RETENTION_DAYS": "-1"}, []string{"BAILING_AUDIT_RETENTION_DAYS"}},
+		"a retention past a hundred years": {
+			map[string]string{"BAILING_AUDIT_RETENTION_DAYS": "36501"}, []string{"BAILING_AUDIT_RETENTION_DAYS"},
+		},
+		"a retention of half a day": {map[string]string{"BAILING_AUDIT_RETENTION_DAYS": "0.5"}, []string{"BAILING_AUDIT_RETENTION_DAYS"}},
+		"a retention with a unit":   {map[string]string{"BAILING_AUDIT_RETENTION_DAYS": "90d"}, []string{"BAILING_AUDIT_RETENTION_DAYS"}},
 		"all of them at once": {
 			map[string]string{"AWS_REGION": "", "BAILING_SERVER_TOKEN": short, "BAILING_JSON_BODY_MAX_BYTES": "x"},
 			[]string{"AWS_REGION", "BAILING_SERVER_TOKEN", "BAILING_JSON_BODY_MAX_BYTES"},
@@ -130,12 +139,12 @@ func TestAFunctionNeedsWhatItIsGranted(t *testing.T) {
 	t.Parallel()
 	worker, _ := topology.System().FunctionNamed("jobworker")
 	err := platform.Config{}.Require(worker)
-	for _, name := range []string{"BAILING_BUCKET", "BAILING_JOBS_QUEUE_URL", "BAILING_CALLBACKS_QUEUE_URL", "BAILING_KMS_KEY"} {
+	for _, name := range []string{"BAILING_BUCKET", "BAILING_JOBS_QUEUE_URL", "BAILING_CALLBACKS_QUEUE_URL", "BAILING_APPROVALS_MACHINE", "BAILING_KMS_KEY"} {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("err = %v, want one that names %s", err, name)
 		}
 	}
-	full := platform.Config{Bucket: "b", JobsQueueURL: "q", CallbacksQueueURL: "c", KeyFile: "k"}
+	full := platform.Config{Bucket: "b", JobsQueueURL: "q", CallbacksQueueURL: "c", ApprovalsMachine: "m", KeyFile: "k"}
 	if err := full.Require(worker); err != nil {
 		t.Error(err)
 	}

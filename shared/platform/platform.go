@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/kms/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/google/uuid"
 
@@ -34,6 +35,7 @@ import (
 	"bailing/shared/queue"
 	"bailing/shared/store"
 	"bailing/shared/topology"
+	"bailing/shared/waits"
 )
 
 // Platform is the ground of one function. It is safe for concurrent use.
@@ -145,7 +147,7 @@ func (p *Platform) Store() *store.Store {
 			Client: s3.NewFromConfig(c, func(o *s3.Options) { o.UsePathStyle = p.Config.Endpoint != "" }),
 			Bucket: p.Config.Bucket,
 		},
-		Prefix: p.Config.TablePrefix, Clock: p.Clock, Logger: p.Logger,
+		Prefix: p.Config.TablePrefix, Clock: p.Clock, Logger: p.Logger, AuditRetention: p.Config.AuditRetention,
 	})
 }
 
@@ -157,6 +159,11 @@ func (p *Platform) JobsQueue() *queue.Jobs {
 // CallbacksQueue sends to the callbacks queue.
 func (p *Platform) CallbacksQueue() *queue.Callbacks {
 	return &queue.Callbacks{Client: sqs.NewFromConfig(p.AWS()), URL: p.Config.CallbacksQueueURL}
+}
+
+// Waits starts and ends the waits of approvals.
+func (p *Platform) Waits() *waits.Machine {
+	return &waits.Machine{Client: sfn.NewFromConfig(p.AWS()), ARN: p.Config.ApprovalsMachine}
 }
 
 // Lifecycle moves jobs on.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"bailing/shared/apierr"
 	"bailing/shared/capability"
+	"bailing/shared/chance"
 	"bailing/shared/clock"
 	"bailing/shared/envelope"
 	"bailing/shared/outbound"
@@ -126,7 +126,7 @@ func (s *Service) observe(ctx context.Context, seen *registry.Provider, same fun
 		if !errors.Is(err, registry.ErrStale) {
 			return err
 		}
-		if err := clock.Sleep(ctx, s.Clock, rand.N(observePause)); err != nil {
+		if err := clock.Sleep(ctx, s.Clock, chance.N(observePause)); err != nil {
 			return err
 		}
 	}

@@ -3,8 +3,11 @@ package redact
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"regexp"
+	"io"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -19,95 +22,137 @@ const (
 	TooDeep      = "[REDACTED_MAX_DEPTH]"
 )
 
-// MaxDepth is how many levels of a value are shown.
+// MaxDepth is how many levels of a value are shown. JSON inside a text counts on from the text's own level.
 const MaxDepth = 12
-
-// rules are applied in order: a credential that holds an address is a credential.
-var rules = []struct {
-	find    *regexp.Regexp
-	replace string
-}{
-	{regexp.MustCompile(`(?i)\bbearer\s+[A-Za-z0-9._~+/=-]{16,}`), Token},
-	{regexp.MustCompile(`\b(?:sk|pk|ak|tk|eyJ)[A-Za-z0-9._-]{18,}`), Secret},
-	{regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}`), Email},
-	{regexp.MustCompile(`\b[1-9]\d{16}[0-9Xx]\b`), Identity},
-	{regexp.MustCompile(`\b1[3-9]\d{9}\b`), Phone},
-}
-
-// keys are parts of member names whose values are hidden, spelled without separators.
-var keys = []string{"password", "passwd", "pwd", "secret", "token", "apikey", "accesskey", "authorization", "cookie", "credential"}
-
-var separators = strings.NewReplacer("_", "", "-", "", " ", "", ".", "")
-
-// Key reports whether values under this name are hidden.
-func Key(name string) bool {
-	name = separators.Replace(strings.ToLower(name))
-	for _, k := range keys {
-		if strings.Contains(name, k) {
-			return true
-		}
-	}
-	return false
-}
-
-// Text hides what looks like personal data or a credential inside s.
-func Text(s string) string {
-	for _, r := range rules {
-		s = r.find.ReplaceAllString(s, r.replace)
-	}
-	return s
-}
 
 // JSON hides values of a JSON text. Member order is not kept; numbers keep their digits.
 func JSON(text []byte) ([]byte, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
+	v, err := decode(text)
+	if err != nil {
 		return nil, fmt.Errorf("redact: %w", err)
 	}
-	out, err := json.Marshal(value(v, 0))
+	v, _ = value(v, 0)
+	out, err := encode(v)
 	if err != nil {
 		return nil, fmt.Errorf("redact: %w", err)
 	}
 	return out, nil
 }
 
-func value(v any, depth int) any {
-	switch v := v.(type) {
-	case string:
-		return Text(v)
-	case []any:
-		if depth >= MaxDepth {
-			return TooDeep
-		}
-		for i := range v {
-			v[i] = value(v[i], depth+1)
-		}
-	case map[string]any:
-		if depth >= MaxDepth {
-			return TooDeep
-		}
-		for k := range v {
-			v[k] = member(k, v[k], depth+1)
-		}
+// decode reads exactly one value.
+func decode(text []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return nil, err
 	}
-	return v
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows the value")
+	}
+	return v, nil
 }
 
-func member(name string, v any, depth int) any {
+// encode writes text as it is, not escaped for HTML: what is shown should read like what was recorded.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// value is v with its secrets hidden; changed reports whether there were any.
+func value(v any, depth int) (shown any, changed bool) {
+	switch v := v.(type) {
+	case string:
+		return inner(v, depth)
+	case json.Number:
+		// A telephone or identity number stays one without its quotes.
+		if s := v.String(); digits.MatchString(s) {
+			if hidden := Text(s); hidden != s {
+				return hidden, true
+			}
+		}
+		return v, false
+	case []any:
+		if depth >= MaxDepth {
+			return TooDeep, true
+		}
+		for i := range v {
+			var c bool
+			v[i], c = value(v[i], depth+1)
+			changed = changed || c
+		}
+		return v, changed
+	case map[string]any:
+		if depth >= MaxDepth {
+			return TooDeep, true
+		}
+		return object(v, depth)
+	}
+	return v, false
+}
+
+// object hides values by their names, and what looks like personal data or a credential in a name. Names that become equal are
+// numbered, in the order that they had: no member is lost.
+func object(v map[string]any, depth int) (shown any, changed bool) {
+	out := make(map[string]any, len(v))
+	var renamed []string
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		e, c := member(name, v[name], depth+1)
+		changed = changed || c
+		v[name] = e
+		if Text(name) == name {
+			out[name] = e
+		} else {
+			renamed = append(renamed, name)
+		}
+	}
+	for _, name := range renamed {
+		hidden := Text(name)
+		unique := hidden
+		for n := 2; ; n++ {
+			if _, taken := out[unique]; !taken {
+				break
+			}
+			unique = fmt.Sprintf("%s %d", hidden, n)
+		}
+		out[unique] = v[name]
+	}
+	return out, changed || len(renamed) > 0
+}
+
+func member(name string, v any, depth int) (shown any, changed bool) {
 	if !Key(name) {
 		return value(v, depth)
 	}
 	switch v := v.(type) {
 	case string:
-		if v == "" {
-			return v
+		if v == "" || v == Secret || v == SecretObject {
+			return v, false
 		}
-		return Secret
+		return Secret, true
 	case []any, map[string]any:
-		return SecretObject
-	default:
-		return v
+		return SecretObject, true
 	}
+	return v, false
+}
+
+// inner hides what a text says. A text that is itself JSON is looked through by its names, and written anew when something in it
+// is hidden.
+func inner(s string, depth int) (shown any, changed bool) {
+	if trimmed := strings.TrimSpace(s); strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[") {
+		if v, err := decode([]byte(s)); err == nil {
+			v, changed := value(v, depth+1)
+			if !changed {
+				return s, false
+			}
+			if out, err := encode(v); err == nil {
+				return string(out), true
+			}
+			return Secret, true
+		}
+	}
+	hidden := Text(s)
+	return hidden, hidden != s
 }

@@ -2,9 +2,11 @@ package redact
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestTextHidesWhatTheRulesName(t *testing.T) {
@@ -73,9 +75,124 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 func FuzzJSON(f *testing.F) {
 	f.Add([]byte(`{"a":{"token":"t"}}`))
 	f.Add([]byte(`[1e400]`))
+	f.Add([]byte(`{"a":"{\"pwd\":\"p\"}","b@c.de":[13812345678]}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		if out, err := JSON(in); err == nil && !json.Valid(out) {
+		out, err := JSON(in)
+		if err != nil {
+			return
+		}
+		if !json.Valid(out) || len(out) > 20*len(in)+64 {
 			t.Errorf("%q became %q", in, out)
 		}
+		if again, err := JSON(out); err != nil || string(again) != string(out) {
+			t.Errorf("%q became %q, and then %q, %v", in, out, again, err)
+		}
 	})
+}
+
+func TestTextHidesByNameInsideTexts(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, in, want string }{
+		{"JSON behind words", `LLM 503: {"api_key":"abc","model":"m"}`, `LLM 503: {"api_key":"` + Secret + `","model":"m"}`},
+		{"JSON that is cut off", `{"note":"n","password":"hunt`, `{"note":"n","password":"` + Secret},
+		{"a quote inside the value", `x {"password":"a\"b","c":1}`, `x {"password":"` + Secret + `","c":1}`},
+		{"JSON inside JSON", `body "{\"client_secret\":\"abc\",\"n\":1}"`, `body "{\"client_secret\":\"` + Secret + `\",\"n\":1}"`},
+		{"a query", "GET /x?access_token=abc&page=2", "GET /x?access_token=" + Secret + "&page=2"},
+		{"a setting in quotes", `DB_PASSWORD="a b" next`, `DB_PASSWORD=` + Secret + ` next`},
+		{"a header", "Authorization: Basic dXNlcjpw", "Authorization: Basic " + Secret},
+		{"cookies", "Cookie: a=1; b=2", "Cookie: " + Secret},
+		{"a sentence stays", "the token was refused: no cookie, no password", "the token was refused: no cookie, no password"},
+		{"an empty value stays", `x {"password":""}`, `x {"password":""}`},
+		{"a number of another country's form", "call +8613812345678 or 138-1234-5678", "call +" + Phone + " or " + Phone},
+		{"digits inside a hash stay", "a13812345678f0", "a13812345678f0"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if got := Text(tc.in); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestJSONLooksIntoTextsNamesAndNumbers(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, in, want string }{
+		{"JSON in a text", `{"args":"{\"password\":\"p\",\"n\":1}"}`, `{"args":"{\"n\":1,\"password\":\"` + Secret + `\"}"}`},
+		{"JSON in JSON in a text", `["[\"{\\\"pwd\\\":\\\"p\\\"}\"]"]`, `["[\"{\\\"pwd\\\":\\\"` + Secret + `\\\"}\"]"]`},
+		{"without a secret it keeps its form", `["{ \"b\": 1,  \"a\": 2 }"]`, `["{ \"b\": 1,  \"a\": 2 }"]`},
+		{"a name that is an address", `{"a@b.example":1,"c@d.example":2}`, `{"` + Email + `":1,"` + Email + ` 2":2}`},
+		{"a telephone number without quotes", `{"phone":13812345678,"n":1381234567,"f":13812345678.5}`,
+			`{"phone":"` + Phone + `","n":1381234567,"f":13812345678.5}`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := JSON([]byte(tc.in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !sameJSON(t, got, []byte(tc.want)) {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+	if out, err := JSON([]byte(`{} {}`)); err == nil {
+		t.Errorf("two values became %s", out)
+	}
+}
+
+func TestJSONInTextsCountsTowardsTheDepth(t *testing.T) {
+	t.Parallel()
+	text, err := json.Marshal(strings.Repeat("[", MaxDepth-1) + `"x"` + strings.Repeat("]", MaxDepth-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := JSON(text)
+	if err != nil || !strings.Contains(string(shown), "x") {
+		t.Errorf("%d levels below a text: %s, %v", MaxDepth-1, shown, err)
+	}
+	hidden, err := JSON([]byte("[" + string(text) + "]"))
+	if err != nil || !strings.Contains(string(hidden), TooDeep) || strings.Contains(string(hidden), "x") {
+		t.Errorf("%d levels in all: %s, %v", MaxDepth+1, hidden, err)
+	}
+}
+
+// pieces are what texts of the property test are made of: secrets, their beginnings, and what may stand between them.
+var pieces = []string{
+	"ada@mail.example", "13812345678", "86", "11010519491231002X", "Bearer ", "abcdefghijklmnopqrstuvwxyz", "sk-", "eyJ", `"password":"`, `\"token\":\"`,
+	`"`, `\`, "{", "}", "[", "]", ":", ",", "=", "secret=", "&", " ", "-", "@", ".", "é", "密", "\x00", "\xff", "cookie: a=b", "Authorization: Basic ",
+	Email, Secret, "1", "X",
+}
+
+func TestPropertyTextIsIdempotentBoundedAndKeepsUTF8(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(11, 7))
+	for range 5_000 {
+		var b strings.Builder
+		for range 1 + r.IntN(12) {
+			b.WriteString(pieces[r.IntN(len(pieces))])
+		}
+		checkText(t, b.String())
+	}
+}
+
+func checkText(t *testing.T, in string) {
+	t.Helper()
+	out := Text(in)
+	if again := Text(out); again != out {
+		t.Errorf("%q became %q, and then %q", in, out, again)
+	}
+	if len(out) > 6*len(in)+64 {
+		t.Errorf("%d bytes became %d: %q", len(in), len(out), in)
+	}
+	if utf8.ValidString(in) && !utf8.ValidString(out) {
+		t.Errorf("%q became %q, which is no UTF-8", in, out)
+	}
+}
+
+func FuzzText(f *testing.F) {
+	for _, p := range pieces {
+		f.Add(p + p)
+	}
+	f.Fuzz(checkText)
 }

@@ -26,6 +26,7 @@ type ClientView struct {
 	RateLimitPerMin int      `json:"rate_limit_per_min"`
 	Enabled         bool     `json:"enabled"`
 	AuthorizeURL    string   `json:"agent_authorize_url,omitempty"`
+	Budget          *Budget  `json:"budget,omitempty"`
 	Description     string   `json:"description,omitempty"`
 	Revision        string   `json:"revision"`
 }
@@ -56,6 +57,7 @@ func (s *Service) decodeClient(body canonical.Value) (clientRequest, error) {
 	}}
 	c := &r.client
 	c.AgentAuthorizeURL = o.authorizeURL("agent_authorize_url")
+	c.Budget = o.budget("budget")
 	if o.err == nil && c.AppID != "" {
 		c.AppID = o.resourceName("app_id")
 	}
@@ -73,7 +75,6 @@ func (s *Service) decodeClient(body canonical.Value) (clientRequest, error) {
 	r.mask = o.text("token", 0)
 	r.expected = o.expectation()
 	o.readOnly("last_used_at")
-	o.refuse("budget")
 	return r, o.done()
 }
 
@@ -180,7 +181,7 @@ func (s *Service) ListClients(ctx context.Context) ([]ClientView, error) {
 		return ClientView{
 			AppID: c.AppID, Name: c.Name, Token: c.TokenMask, AllowedRoutes: c.AllowedRoutes,
 			AllowedChannels: c.AllowedChannels, RateLimitPerMin: c.RateLimitPerMin, Enabled: c.Enabled,
-			AuthorizeURL: c.AgentAuthorizeURL, Description: c.Description, Revision: revision,
+			AuthorizeURL: c.AgentAuthorizeURL, Budget: c.Budget, Description: c.Description, Revision: revision,
 		}, err
 	})
 }

@@ -41,7 +41,6 @@ func TestClientRules(t *testing.T) {
 		{"token", `"0123456789abcdef0123456789abcdef"`, "token", "rotate_token"},
 		{"last_used_at", `"2026-11-30T15:52:47.000Z"`, "", ""},
 		{"budget", `null`, "", ""},
-		{"budget", `{"enabled":false}`, "budget", "not supported"},
 		{"agent_authorize_url", `"https://biz.example/agent"`, "", ""},
 		{"agent_authorize_url", `"http://biz.example/agent"`, "agent_authorize_url", "must be https"},
 		{"agent_authorize_url", `7`, "agent_authorize_url", "string"},

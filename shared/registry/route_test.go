@@ -80,7 +80,6 @@ func TestRouteRules(t *testing.T) {
 		{"delivery", `{}`, "delivery.type", "required"},
 		{"knowledge", `{"kb_id":"x"}`, "knowledge", "not supported"},
 		{"memory", `{"recent_messages":8}`, "memory", "not supported"},
-		{"budget", `{"max_jobs":1}`, "budget", "not supported"},
 		{"priority", `1`, "priority", "not a known member"},
 	})
 }

@@ -132,6 +132,7 @@ type Route struct {
 	Description        string          `json:"description,omitempty"`
 
 	Audience *audience.Policy `json:"audience,omitempty"` // nil = everybody is admitted
+	Budget   *Budget          `json:"budget,omitempty"`   // nil = none
 }
 
 // LLMConfig is the target_config of the llm target (core §10.4).
@@ -152,7 +153,8 @@ type Client struct {
 	RateLimitPerMin int      `json:"rate_limit_per_min"` // 0 = unlimited
 	Enabled         bool     `json:"enabled"`
 	// AgentAuthorizeURL is the page where a person lets a local agent in (agent §2.2); "" = agents cannot use the client.
-	AgentAuthorizeURL string `json:"agent_authorize_url,omitempty"`
+	AgentAuthorizeURL string  `json:"agent_authorize_url,omitempty"`
+	Budget            *Budget `json:"budget,omitempty"` // nil = none
 
 	Description string `json:"description,omitempty"`
 	SealedToken string `json:"sealed_token"` // envelope-encrypted, for reveals and callback signatures

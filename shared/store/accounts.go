@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"bailing/shared/account"
+	"bailing/shared/chance"
 	"bailing/shared/registry"
 )
 
@@ -135,7 +135,7 @@ func (a *accounts) putRevision(at ref, value any, revision int64) (types.Transac
 	it := newItem(at.pk, at.sk)
 	it["doc"], it["rev"] = str(string(doc)), num(revision+1)
 	if revision == 0 {
-		it["rev"] = num(1 + rand.Int64N(firstRevisions))
+		it["rev"] = num(1 + chance.N[int64](firstRevisions))
 		return putNew(at.table, it), nil
 	}
 	return put(at.table, it, "rev = :rev", nil, item{":rev": num(revision)}), nil
@@ -261,7 +261,7 @@ func (a *accounts) WriteFailures(ctx context.Context, failureKey string, f accou
 	for i, t := range f.At {
 		times[i] = strconv.FormatInt(t.UnixMilli(), 10)
 	}
-	mark := fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64())
+	mark := fmt.Sprintf("%016x%016x", chance.Uint64(), chance.Uint64())
 	it["at"], it["rev"], it["mark"] = strs(times), num(f.Revision+1), str(mark)
 	it["ttl"] = num(a.s.clock.Now().Add(attemptsKept).Unix())
 	in := &dynamodb.PutItemInput{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -39,8 +40,30 @@ func (s *Store) eventItem(ctx context.Context, jobID string, ev job.Event) (item
 	if err != nil {
 		return nil, fmt.Errorf("store: audit record: %w", err)
 	}
-	it := newItem(jobPK(jobID), fmt.Sprintf("%019d#%s", ev.At.UnixNano(), ev.ID))
-	return it, s.setLarge(ctx, it, "doc", b)
+	it := s.auditItem(jobPK(jobID), fmt.Sprintf("%019d#%s", ev.At.UnixNano(), ev.ID), ev.At)
+	return it, s.setAudit(ctx, it, b)
+}
+
+// auditItem starts the item of an audit record that was made at the time at. It alone of what the ledger holds may vanish, after the
+// retention: nothing is decided by what it says. A record keeps the time that it was written with.
+func (s *Store) auditItem(pk, sk string, at time.Time) item {
+	it := newItem(pk, sk)
+	if s.auditRetention > 0 {
+		it["ttl"] = num(at.Add(s.auditRetention).Unix())
+	}
+	return it
+}
+
+// expiringMax is the largest audit record that is kept inside its item when it shall vanish with it: a value beside the item would
+// stay. What is larger than that has arguments or a response made of little but control characters.
+const expiringMax = 256 << 10
+
+func (s *Store) setAudit(ctx context.Context, it item, doc []byte) error {
+	if it["ttl"] != nil && len(doc) <= expiringMax {
+		it["doc"] = binary(doc)
+		return nil
+	}
+	return s.setLarge(ctx, it, "doc", doc)
 }
 
 func (s *Store) putEvent(ctx context.Context, jobID string, ev job.Event) (types.TransactWriteItem, error) {

@@ -117,7 +117,7 @@ func writes() []method {
 			return nil, s.ReleaseJob(ctx, fenceA, job.Release{RunAfter: start.Add(time.Minute), Attempts: 1, Recovered: true, Now: start}, eventOf("retry"))
 		}},
 		{name: "FinishJob, large", arrange: aThread, again: []error{job.ErrLostClaim}, act: func(ctx context.Context, s *stand) (any, error) {
-			return s.FinishJob(ctx, fenceA, job.Outcome{Status: job.Done, Result: json.RawMessage(`"` + big + `"`), Now: start}, eventOf("finished"))
+			return s.FinishJob(ctx, fenceA, job.Outcome{Status: job.Done, Result: json.RawMessage(`"` + big + `"`), Usage: json.RawMessage(`{"tokens":3,"cost_usd":0.1}`), Now: start}, eventOf("finished"))
 		}},
 		{name: "ExpireJob", arrange: aQueue, again: []error{job.ErrNotClaimable}, act: func(ctx context.Context, s *stand) (any, error) {
 			return s.ExpireJob(ctx, "a", start, failed, eventOf("expired"))
@@ -129,7 +129,7 @@ func writes() []method {
 			return nil, s.SaveRound(ctx, fenceA, jobrun.Round{Number: 1, Message: model.Message{Content: big}}, eventOf("round"))
 		}},
 		{name: "BeginCall", arrange: aThread, act: func(ctx context.Context, s *stand) (any, error) {
-			return nil, s.BeginCall(ctx, fenceA, eventOf("tool_call"))
+			return nil, s.BeginCall(ctx, fenceA, nil, eventOf("tool_call"))
 		}},
 		{name: "CompleteCall", arrange: aThread, act: func(ctx context.Context, s *stand) (any, error) {
 			return nil, s.CompleteCall(ctx, fenceA, toolcall.Record{Round: 1}, eventOf("tool_result"))
@@ -145,7 +145,7 @@ func writes() []method {
 			return won, err
 		}},
 		{name: "Reserve", arrange: aThread, again: []error{toolcall.ErrReserved}, act: func(ctx context.Context, s *stand) (any, error) {
-			return nil, s.Reserve(ctx, fenceA, entryOf(toolcall.Dispatching), eventOf("tool_call"))
+			return nil, s.Reserve(ctx, fenceA, entryOf(toolcall.Dispatching), nil, eventOf("tool_call"))
 		}},
 		{name: "CompleteReserved, large", arrange: aReservedCall, again: []error{toolcall.ErrNotOpen}, act: func(ctx context.Context, s *stand) (any, error) {
 			return nil, s.CompleteReserved(ctx, fenceA, entryOf(toolcall.Completed), toolcall.Record{Round: 1, Outcome: toolcall.Outcome{Text: big}}, eventOf("tool_result"))
@@ -155,7 +155,7 @@ func writes() []method {
 		}},
 		{name: "OpenTicket, large", arrange: aThread, again: []error{approval.ErrExists}, act: func(ctx context.Context, s *stand) (any, error) {
 			ticket := approval.Ticket{ID: 7, State: approval.Pending, JobID: "a", Tool: "refund", ArgsHash: "h", CreatedAt: start, ExpiresAt: start, Intent: []byte(`"` + big + `"`)}
-			return nil, s.OpenTicket(ctx, fenceA, ticket, toolcall.Record{Round: 1}, eventOf("pending"))
+			return nil, s.OpenTicket(ctx, fenceA, toolcall.Opening{Ticket: ticket}, toolcall.Record{Round: 1}, eventOf("pending"))
 		}},
 	}
 }
@@ -168,7 +168,7 @@ func entryOf(state toolcall.EntryState) toolcall.Entry {
 func aReservedCall(s *stand, t *testing.T) {
 	t.Helper()
 	aThread(s, t)
-	if err := s.Reserve(t.Context(), fenceA, entryOf(toolcall.Dispatching), eventOf("tool_call")); err != nil {
+	if err := s.Reserve(t.Context(), fenceA, entryOf(toolcall.Dispatching), nil, eventOf("tool_call")); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -195,6 +195,11 @@ func readers() []method {
 			_, thread, err := s.ReadThread(ctx, "llm", "t")
 			return thread, err
 		}},
+		{name: "ReadUsage", act: func(ctx context.Context, s *stand) (any, error) {
+			w := job.UsageWindow{Scope: job.UsageScope{Kind: job.UsageOfRoute, Name: "r"}, Since: start.Add(-8784 * time.Hour), Now: start}
+			return s.ReadUsage(ctx, []job.UsageWindow{w, w})
+		}},
+		{name: "ReadCost", act: func(ctx context.Context, s *stand) (any, error) { return s.ReadCost(ctx, start, start) }},
 		{name: "ReadOwned", act: func(ctx context.Context, s *stand) (any, error) {
 			_, j, err := s.ReadOwned(ctx, "h", "a")
 			return j, err
@@ -288,7 +293,7 @@ func (m method) clean(t *testing.T) clean {
 // Every request of every method fails in every way, once and for good. No list of requests: a clean run counts them.
 func TestNoMethodHalfApplies(t *testing.T) {
 	t.Parallel()
-	for _, m := range slices.Concat(writes(), outboxWrites(), runsWrites(), readers(), outboxReaders(), runsReaders()) {
+	for _, m := range slices.Concat(writes(), outboxWrites(), runsWrites(), ticketWrites(), readers(), outboxReaders(), runsReaders(), ticketReaders()) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			c := m.clean(t)
@@ -369,7 +374,7 @@ func (m method) doneBefore(err error) bool {
 func TestConflictsAreTriedAgainUpToABound(t *testing.T) {
 	t.Parallel()
 	const bound = 12
-	for _, m := range slices.Concat(writes(), outboxWrites(), runsWrites()) {
+	for _, m := range slices.Concat(writes(), outboxWrites(), runsWrites(), ticketWrites()) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			for _, conflicts := range []int{bound, bound + 1} {

@@ -49,6 +49,8 @@ func partOf(part types.TransactWriteItem) (table, action string) {
 // writers are the functions and the writes that each of them makes, by the beginning of their names.
 var writers = map[string][]string{
 	"runs":           {"CreateJob", "AddEvent", "WriteBucket"},
+	"approvals":      {"DecideTicket", "ExpireTicket", "SettleTicket"},
+	"approvalwait":   {"HoldTicket", "ExpireTicket"},
 	"jobworker":      {"ClaimJob", "ReleaseJob", "FinishJob", "SaveRound", "BeginCall", "CompleteCall", "Reserve", "CompleteReserved", "MarkUncertain", "OpenTicket", "AddEvent", "WriteBucket"},
 	"callbackworker": {"ClaimOutbox", "SaveAttempt"},
 	"sweeper":        {"ReleaseJob", "FinishJob", "ExpireJob", "PostponeJob", "PostponeOutbox"},
@@ -105,7 +107,7 @@ func TestEveryPartOfATransactionIsGranted(t *testing.T) {
 	t.Parallel()
 	for name, methods := range writers {
 		i := &inner{need: map[string][]string{}}
-		for _, m := range append(slices.Concat(writes(), outboxWrites(), runsWrites()), method{name: "registry", arrange: nothing, act: configure}, method{name: "observe", arrange: nothing, act: observe}) {
+		for _, m := range append(slices.Concat(writes(), outboxWrites(), runsWrites(), ticketWrites()), method{name: "registry", arrange: nothing, act: configure}, method{name: "observe", arrange: nothing, act: observe}) {
 			if !slices.ContainsFunc(methods, func(prefix string) bool { return strings.HasPrefix(m.name, prefix) }) {
 				continue
 			}

@@ -17,11 +17,14 @@ import (
 //	job#<id>          round#...     saved model rounds and call results (rounds.go)
 //	job#<id>          outbox#...    what is told about its end, and to whom (outbox.go)
 //	job#<id>          call#...      the journal of side-effecting calls (journal.go)
-//	job#<id>          ticket#...    leads from a call to its ticket (tickets.go)
+//	job#<id>          ticket#...    leads from a call to its latest ticket (tickets.go)
+//	job#<id>          asked#...     leads to each ticket of the job (tickets.go)
 //	ticket#<id>       ticket        one approval ticket (tickets.go)
+//	decision#<o>#<id> decision      the ticket that an owner's decision id decided (tickets.go)
 //	request#<id>      request       the global request id
 //	thread#<key>      thread        head and waiting jobs of a thread
 //	limit#<key>       limit         a rate-limit bucket (limits.go)
+//	usage#...                       what the jobs of a route or a client used (usage.go)
 //
 // The index "due" holds the jobs that the sweeper must look at: queued heads and running jobs, by the time of the look. The index
 // "time" holds all jobs by their launch (runs.go).
@@ -138,6 +141,11 @@ func (s *Store) decodeJob(ctx context.Context, it item) (*job.Job, error) {
 	j.RequestID, j.Source, j.Profile, j.Project, j.ThreadID = a.RequestID, a.Source, a.Profile, a.Project, a.ThreadID
 	j.SessionID, j.Continue, j.CallbackURL = a.SessionID, a.Continue, a.CallbackURL
 	j.Input, j.Metadata, j.Snapshot = a.Input, a.Metadata, a.Snapshot
+	if j.Continued {
+		if j.Metadata, err = job.WithDelivery(j.Metadata); err != nil {
+			return nil, fmt.Errorf("store: job %s: %w", j.ID, err)
+		}
+	}
 	j.Result, err = s.getLarge(ctx, it, "res")
 	return j, err
 }
@@ -151,7 +159,7 @@ func decodeState(it item) *job.Job {
 		Head: getBool(it, "head"), Worker: getStr(it, "worker"), Error: getStr(it, "err"), Usage: getBytes(it, "usage"),
 		RunAfter: getTime(it, "after"), QueuedAt: getTime(it, "queued"), ClaimedAt: getTime(it, "claimed"),
 		LeaseUntil: getTime(it, "lease"), CreatedAt: getTime(it, "created"), UpdatedAt: getTime(it, "updated"),
-		Open: decodeOpen(it),
+		Open: decodeOpen(it), Due: job.ParseDue(getSet(it, "due")), SinceClaim: getNum(it, "since_claim"), Continued: getBool(it, "cont"),
 	}
 }
 
@@ -165,13 +173,16 @@ func encodeThread(t job.Thread) item {
 	if t.SessionID != "" {
 		it["session"] = str(t.SessionID)
 	}
+	if len(t.Uncounted) > 0 {
+		it["extra"] = strs(t.Uncounted)
+	}
 	return it
 }
 
 func decodeThread(key string, it item) job.Thread {
 	return job.Thread{
 		Key: key, Version: getNum(it, "ver"), Head: getStr(it, "head"), Waiting: getStrs(it, "wait"),
-		SessionID: getStr(it, "session"),
+		SessionID: getStr(it, "session"), Uncounted: getStrs(it, "extra"),
 	}
 }
 

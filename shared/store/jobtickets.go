@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -18,14 +20,18 @@ func (s *Store) JobTickets(ctx context.Context, jobID string, limit int) ([]appr
 	page, err := s.db.Query(ctx, &dynamodb.QueryInput{
 		TableName: s.jobs(), ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(limit)),
 		KeyConditionExpression:    aws.String("pk = :pk AND begins_with(sk, :prefix)"),
-		ExpressionAttributeValues: item{":pk": str(jobPK(jobID)), ":prefix": str("ticket#")},
+		ExpressionAttributeValues: item{":pk": str(jobPK(jobID)), ":prefix": str(askedPrefix)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("store: tickets of a job: %w", err)
 	}
 	refs := make([]ref, len(page.Items))
 	for i, it := range page.Items {
-		refs[i] = s.ticketRef(getNum(it, "id"))
+		id, err := strconv.ParseInt(idOfTimeKey(strings.TrimPrefix(getStr(it, "sk"), askedPrefix)), 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("store: %s leads to no ticket", getStr(it, "sk"))
+		}
+		refs[i] = s.ticketRef(id)
 	}
 	items, err := s.batchGet(ctx, refs...)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"bailing/shared/approval"
 	"bailing/shared/job"
 	"bailing/shared/toolcall"
 )
@@ -102,9 +103,9 @@ func decodeOpen(it item) *job.OpenCall {
 	return open
 }
 
-// Reserve is one transaction: {job under the fence, without an open call: this one is open; entry that must not exist; audit
-// record}.
-func (s *Store) Reserve(ctx context.Context, f job.Fence, e toolcall.Entry, ev job.Event) error {
+// Reserve is one transaction: {job under the fence, without an open call: this one is open, and no mark of it is left; entry that must
+// not exist; use of the ticket; audit record}.
+func (s *Store) Reserve(ctx context.Context, f job.Fence, e toolcall.Entry, use *approval.Use, ev job.Event) error {
 	call, err := encode(e.Open())
 	if err != nil {
 		return fmt.Errorf("store: open call: %w", err)
@@ -113,9 +114,22 @@ func (s *Store) Reserve(ctx context.Context, f job.Fence, e toolcall.Entry, ev j
 	if err != nil {
 		return err
 	}
-	open := s.updateOpen(f, "SET #open = :sk, #call = :call", "attribute_not_exists(#open)",
-		item{":sk": str(entrySK(e.Tool, e.ArgsHash)), ":call": binary(call)})
-	err = s.transact(ctx, open, putNew(s.jobs(), encodeEntry(e)), audit)
+	expr, values := "SET #open = :sk, #call = :call", item{":sk": str(entrySK(e.Tool, e.ArgsHash)), ":call": binary(call)}
+	var ticket []types.TransactWriteItem
+	if use != nil {
+		expr += " DELETE #due :due"
+		values[":due"] = set(use.Due)
+		ticket = s.useTicket(*use)
+	}
+	open := s.updateOpen(f, expr, "attribute_not_exists(#open)", values)
+	if use != nil {
+		open.Update.ExpressionAttributeNames["#due"] = "due"
+	}
+	err = s.transact(ctx, append([]types.TransactWriteItem{open, putNew(s.jobs(), encodeEntry(e)), audit}, ticket...)...)
+	var failed *ConditionFailed
+	if errors.As(err, &failed) && !failed.Failed[0] && !failed.Failed[1] {
+		return toolcall.ErrTicketMoved
+	}
 	return notHeld(err, f, toolcall.ErrReserved)
 }
 

@@ -136,20 +136,19 @@ func (s *Store) end(ctx context.Context, jobID string, o job.Outcome, ev job.Eve
 		var ended job.Ended
 		actions := []types.TransactWriteItem{end, audit}
 		if row != nil {
-			actions[0] = unresolved(listed(end, row), row)
+			if err := mayEnd(row, o); err != nil {
+				return job.Ended{}, err
+			}
+			actions[0] = paid(unresolved(listed(end, row), row), row)
 			told, err := s.tell(ctx, row, o, &ended)
 			if err != nil {
 				return job.Ended{}, err
 			}
-			actions = append(actions, told...)
+			actions = s.countUsage(ctx, append(actions, told...), row, o)
 		}
 		next := ""
 		if thread.Head == jobID {
-			if len(thread.Waiting) > 0 {
-				next = thread.Waiting[0]
-				thread.Waiting = thread.Waiting[1:]
-			}
-			thread.Head = next
+			thread, next = thread.Leave()
 			actions = append(actions, s.putThread(thread))
 		}
 		if next != "" {
@@ -165,10 +164,11 @@ func (s *Store) end(ctx context.Context, jobID string, o job.Outcome, ev job.Eve
 			return ended, nil
 		case !errors.As(err, &failed):
 			return job.Ended{}, err
-		case failed.Failed[0] && getStr(failed.Items[0], "open") == getStr(row, "open"):
+		case failed.Failed[0] && getStr(failed.Items[0], "open") == getStr(row, "open") && sameDue(failed.Items[0], row):
 			return job.Ended{}, lost
 		}
-		// The thread moved between the read and the transaction: a job joined it. Or the job's open call did. Decide again.
+		// The thread moved between the read and the transaction: a job joined it. Or the job's open call did, or a call of it was
+		// approved. Decide again.
 	}
 	return job.Ended{}, errors.New("store: the thread moves too fast to finish its head")
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"bailing/shared/chance"
 	"bailing/shared/limit"
 )
 
@@ -51,7 +51,7 @@ func (s *Store) WriteBucket(ctx context.Context, row limit.Row) (limit.Row, bool
 	it := newItem(r.pk, r.sk)
 	it["bucket"], it["ver"] = binary(b), num(row.Version+1)
 	it["ttl"] = num(s.clock.Now().Add(limitTTL).Unix())
-	mark := fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64())
+	mark := fmt.Sprintf("%016x%016x", chance.Uint64(), chance.Uint64())
 	it["mark"] = str(mark)
 	in := &dynamodb.PutItemInput{
 		TableName: r.table, Item: it,

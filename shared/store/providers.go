@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"bailing/shared/chance"
 	"bailing/shared/job"
 	"bailing/shared/registry"
 )
@@ -54,8 +54,8 @@ func (p *providers) audit(ctx context.Context, name string, c *registry.Change, 
 		if err != nil {
 			return nil, fmt.Errorf("store: audit record: %w", err)
 		}
-		it := newItem(kindProvider+"#"+name, fmt.Sprintf("%s#%016x", ev.At.UTC().Format(changeTime), rand.Uint64()))
-		if err := p.s.setLarge(ctx, it, "doc", doc); err != nil {
+		it := p.s.auditItem(kindProvider+"#"+name, fmt.Sprintf("%s#%016x", ev.At.UTC().Format(changeTime), chance.Uint64()), ev.At)
+		if err := p.s.setAudit(ctx, it, doc); err != nil {
 			return nil, err
 		}
 		actions = append(actions, put(p.s.ledger(), it, "", nil, nil))

@@ -122,6 +122,7 @@ func reconciliation(row, entry item) (*toolcall.Reconciliation, error) {
 	}
 	return &toolcall.Reconciliation{
 		Entry: *e, JobStatus: job.Status(getStr(row, "state")), UnderWay: e.Closing == nil && !atRest(row),
+		Due: decodeState(row).Due,
 	}, nil
 }
 

@@ -25,7 +25,7 @@ func frozen(t *testing.T, s *stand, i int) toolcall.Entry {
 	if _, err := s.ClaimJob(ctx, id, "w", start, start.Add(job.Lease)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Reserve(ctx, f, e, eventOf("tool_call")); err != nil {
+	if err := s.Reserve(ctx, f, e, nil, eventOf("tool_call")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.FinishJob(ctx, f, failed, eventOf("finished")); err != nil {

@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"bailing/shared/chance"
 	"bailing/shared/registry"
 	"bailing/shared/topology"
 )
@@ -219,7 +219,7 @@ func (r *records[T]) action(ctx context.Context, name string, v registry.Version
 		return types.TransactWriteItem{}, err
 	}
 	if v.Revision == 0 {
-		it["rev"] = num(1 + rand.Int64N(firstRevisions))
+		it["rev"] = num(1 + chance.N[int64](firstRevisions))
 		return putNew(at.table, it), nil
 	}
 	return put(at.table, it, "rev = :rev", nil, item{":rev": num(v.Revision)}), nil
@@ -341,7 +341,7 @@ const (
 
 func (s *Store) putChange(c registry.Change) types.TransactWriteItem {
 	at := c.At.UTC()
-	it := newItem(changePK, fmt.Sprintf("%s#%016x", at.Format(changeTime), rand.Uint64()))
+	it := s.auditItem(changePK, fmt.Sprintf("%s#%016x", at.Format(changeTime), chance.Uint64()), at)
 	it["event"], it["at"] = str(cmp.Or(c.Event, "config_change")), millis(at)
 	it["by"], it["method"], it["path"] = str(c.By), str(c.Method), str(c.Path)
 	return put(s.ledger(), it, "", nil, nil)

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"bailing/shared/approval"
 	"bailing/shared/job"
 	"bailing/shared/jobrun"
 	"bailing/shared/registry"
@@ -111,13 +112,53 @@ func (s *Store) saveStep(ctx context.Context, f job.Fence, sk string, doc []byte
 	return s.fencedWrite(ctx, f, put(s.jobs(), it, "", nil, nil), audit)
 }
 
-// BeginCall is one transaction: {fence, audit record}.
-func (s *Store) BeginCall(ctx context.Context, f job.Fence, ev job.Event) error {
+// BeginCall is one transaction: {fence, use of the ticket, audit record}.
+func (s *Store) BeginCall(ctx context.Context, f job.Fence, use *approval.Use, ev job.Event) error {
 	audit, err := s.putEvent(ctx, f.JobID, ev)
 	if err != nil {
 		return err
 	}
-	return s.fencedWrite(ctx, f, audit)
+	if use == nil {
+		return s.fencedWrite(ctx, f, audit)
+	}
+	err = s.transact(ctx, append(s.useTicket(*use), s.dropMark(f, use.Due), audit)...)
+	var failed *ConditionFailed
+	switch {
+	case !errors.As(err, &failed):
+		return err
+	case failed.Failed[2]:
+		return job.ErrLostClaim
+	}
+	return toolcall.ErrTicketMoved
+}
+
+// DropDue is one transaction: {job under the fence without the mark, call, audit record}.
+func (s *Store) DropDue(ctx context.Context, f job.Fence, due job.DueTicket, rec toolcall.Record, ev job.Event) error {
+	doc, err := encode(rec)
+	if err != nil {
+		return fmt.Errorf("store: call: %w", err)
+	}
+	it := stepItem(f, callSK(rec.Round, rec.Index))
+	if err := s.setLarge(ctx, it, "doc", doc); err != nil {
+		return err
+	}
+	audit, err := s.putEvent(ctx, f.JobID, ev)
+	if err != nil {
+		return err
+	}
+	err = s.transact(ctx, s.dropMark(f, due.Mark()), put(s.jobs(), it, "", nil, nil), audit)
+	var failed *ConditionFailed
+	if errors.As(err, &failed) {
+		return job.ErrLostClaim
+	}
+	return err
+}
+
+// dropMark takes a due mark from a job under the fence. A mark that is not there is no failure.
+func (s *Store) dropMark(f job.Fence, mark string) types.TransactWriteItem {
+	a := update(s.jobs(), key(jobPK(f.JobID), skJob), "DELETE #due :due", fenced, fenceValues(f, item{":due": set(mark)}))
+	a.Update.ExpressionAttributeNames = map[string]string{"#state": "state", "#due": "due"}
+	return a
 }
 
 // fencedWrite runs actions if the worker still holds the job.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"bailing/shared/chance"
 	"bailing/shared/clock"
 	"bailing/shared/topology"
 )
@@ -38,6 +38,8 @@ type Options struct {
 	Prefix string // put before every table name, for example "bailing-"
 	Clock  clock.Clock
 	Logger *slog.Logger
+
+	AuditRetention time.Duration // how long audit records are kept, from when they say they were made; 0 = for ever
 }
 
 // Store reads and writes the product's rows. It is safe for concurrent use.
@@ -47,6 +49,8 @@ type Store struct {
 	prefix string
 	clock  clock.Clock
 	log    *slog.Logger
+
+	auditRetention time.Duration
 }
 
 // New returns a store over o.DB.
@@ -57,7 +61,7 @@ func New(o Options) *Store {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	return &Store{db: o.DB, values: o.Values, prefix: o.Prefix, clock: o.Clock, log: o.Logger}
+	return &Store{db: o.DB, values: o.Values, prefix: o.Prefix, clock: o.Clock, log: o.Logger, auditRetention: o.AuditRetention}
 }
 
 func (s *Store) registry() *string { return aws.String(s.prefix + topology.TableRegistry) }
@@ -123,6 +127,16 @@ func getStrs(it item, name string) []string {
 	}
 	return out
 }
+
+// getSet reads a set of strings, in no order.
+func getSet(it item, name string) []string {
+	if v, ok := it[name].(*types.AttributeValueMemberSS); ok {
+		return v.Value
+	}
+	return nil
+}
+
+func set(v ...string) types.AttributeValue { return &types.AttributeValueMemberSS{Value: v} }
 
 // Times are stored as milliseconds: every wire form of the contract has that precision.
 func millis(t time.Time) types.AttributeValue { return num(t.UnixMilli()) }
@@ -234,7 +248,7 @@ const maxConflictRetries = 12
 // pause waits before attempt n (1, 2, ...) with full jitter, at most 400 ms.
 func (s *Store) pause(ctx context.Context, n int) error {
 	ceiling := min(400, 5<<min(n, 7))
-	return clock.Sleep(ctx, s.clock, time.Duration(1+rand.IntN(ceiling))*time.Millisecond)
+	return clock.Sleep(ctx, s.clock, time.Duration(1+chance.N(ceiling))*time.Millisecond)
 }
 
 // ConditionFailed reports which conditions of a write did not hold. Items[i] is the stored item of action i (nil when it
@@ -250,7 +264,7 @@ func (e *ConditionFailed) Error() string { return "store: condition failed" }
 // condition comes back as *ConditionFailed. The idempotency token is drawn once, so that the SDK's own retry of a
 // transaction whose answer was lost does not apply it twice.
 func (s *Store) transact(ctx context.Context, actions ...types.TransactWriteItem) error {
-	token := fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64())
+	token := fmt.Sprintf("%016x%016x", chance.Uint64(), chance.Uint64())
 	for attempt := 0; ; attempt++ {
 		_, err := s.db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 			TransactItems: actions, ClientRequestToken: aws.String(token),

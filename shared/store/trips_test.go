@@ -163,6 +163,7 @@ func seed(t *testing.T, s *stand) {
 	catalog, err := json.Marshal(capability.Catalog{Tools: []capability.Tool{
 		tool("limited", limits), tool("free", nil),
 		write("limited_write", limits, capability.RiskLow), write("free_write", nil, capability.RiskLow), write("asking_write", nil, capability.RiskHigh),
+		write("asking_limited_write", limits, capability.RiskHigh),
 	}})
 	if err != nil {
 		t.Fatal(err)

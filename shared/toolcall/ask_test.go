@@ -162,7 +162,7 @@ func TestTicketsExpireAsTheRouteSays(t *testing.T) {
 		t.Error("another number")
 	}
 	c.Clock.Advance(time.Millisecond)
-	if late := c.refused("refund", `{}`, "approval_closed"); late.ApprovalID != o.ApprovalID {
+	if late := c.refused("refund", `{}`, "approval_expired"); late.ApprovalID != o.ApprovalID {
 		t.Errorf("%+v", late)
 	}
 }

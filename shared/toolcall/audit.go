@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"bailing/shared/approval"
 	"bailing/shared/capability"
 	"bailing/shared/job"
 	"bailing/shared/outbound"
@@ -25,6 +26,9 @@ func (s *Service) callEvent(p *prepared) job.Event {
 	detail := map[string]any{
 		"provider": p.view.Provider.Name, "tool": p.tool.Name, "scope": p.tool.Scope, "method": p.tool.Method,
 		"path": p.tool.Path, "on_behalf_of": orNil(p.subject), "signature_scheme": "sha256=", "idempotency_key": orNil(p.key),
+	}
+	if p.use != nil {
+		detail["approval_id"] = p.use.ID
 	}
 	args := p.args.AppendCompact(nil)
 	detail["args_bytes"] = len(args)
@@ -106,7 +110,7 @@ func (s *Service) uncertainEvent(p *prepared, e Entry, res *outbound.Response, e
 func (s *Service) dedupedEvent(p *prepared, e *Entry, o Outcome) job.Event {
 	return job.Event{
 		ID: p.call.eventID("tool_call_deduped"), At: s.Clock.Now(), Name: "tool_call_deduped", Stage: job.StageTool, Severity: job.Info,
-		Title: "Tool call answered from the journal", Summary: p.tool.Name,
+		Title: "Tool call answered from the journal", Summary: e.Tool,
 		Detail: map[string]any{
 			"tool": e.Tool, "scope": e.Scope, "status": o.Status, "idempotency_key": e.IdempotencyKey,
 			"reason": "the same call of this job is completed; its answer is given again and nothing is sent",
@@ -127,6 +131,15 @@ func (s *Service) pendingEvent(p *prepared, why capability.Approval, id int64, e
 	}
 }
 
+// driftEvent records a call that differs from the approved one of its tool.
+func (s *Service) driftEvent(p *prepared, approved approval.Lookup) job.Event {
+	return job.Event{
+		ID: p.call.eventID("tool_args_drift"), At: s.Clock.Now(), Name: "tool_args_drift", Stage: job.StageApproval, Severity: job.Warning,
+		Title: "Call differs from the approved one", Summary: fmt.Sprintf("%s · %d", p.tool.Name, approved.ID),
+		Detail: map[string]any{"tool": p.tool.Name, "approval_id": approved.ID, "approved_args_hash": approved.ArgsHash, "args_hash": p.argsHash},
+	}
+}
+
 // blockedEvent records a call that a gate refused.
 func (s *Service) blockedEvent(c Call, o Outcome) job.Event {
 	detail := map[string]any{"tool": textlimit.Cut(c.Tool, maxToolName), "reason": o.Reason, "status": o.Status, "retry_after_ms": o.RetryAfterMS}
@@ -141,7 +154,12 @@ func (s *Service) blockedEvent(c Call, o Outcome) job.Event {
 }
 
 // logsPayload reports whether arguments and answers may be kept in the audit.
-func (p *prepared) logsPayload() bool { return p.view.Provider.LogPayload && !p.tool.Sensitive }
+func (p *prepared) logsPayload() bool { return p.view.Provider.LogPayload && !p.sensitive() }
+
+// sensitive reports whether arguments and answer are never stored in clear (I10): as the tool says, or said when the call was frozen.
+func (p *prepared) sensitive() bool {
+	return p.tool.Sensitive || p.call.Due != nil && p.call.Due.Sensitive
+}
 
 func orNil(s string) any {
 	if s == "" {

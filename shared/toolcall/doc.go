@@ -22,6 +22,9 @@
 //
 // and an entry that is still dispatching when another worker claims the job freezes it too, whether or not the request left.
 // A person closes either ([Reconciler]): as closed_happened or closed_not_happened, from which the same call is answered in a
-// rerun. Neither is ever dispatched again (D30). Entries are never purged (I1). An approval is asked for after the limits were charged; the permits go back, since
-// nothing is dispatched (D10).
+// rerun. Neither is ever dispatched again (D30). Entries are never purged (I1).
+//
+// An approval is asked for after the limits were charged; the permits go back, since nothing is dispatched (D10). An approved ticket is
+// consumed by RESERVE, or by the transaction that begins a call without a journal: whatever refuses the call before that leaves the ticket
+// approved and unused (I3). A call that the hub makes itself because it was approved ([Due]) is put off for what can pass ([Deferred]).
 package toolcall

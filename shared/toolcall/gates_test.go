@@ -198,7 +198,7 @@ func TestJustEnoughTime(t *testing.T) {
 func TestLostClaimStopsTheCall(t *testing.T) {
 	t.Parallel()
 	c := open(t, `{}`)
-	if err := c.Lifecycle.Yield(t.Context(), c.job, c.fence(), "x", false); err != nil {
+	if err := c.Lifecycle.Yield(t.Context(), c.fence(), "x", false); err != nil {
 		t.Fatal(err)
 	}
 	for _, tool := range []string{"burst_get", "nothing"} {

@@ -98,7 +98,7 @@ func (s *Service) replay(ctx context.Context, p *prepared) (Outcome, error) {
 	if e.Closing != nil {
 		out := e.Closing.outcome(e.Tool)
 		rec := Record{Round: p.call.Round, Index: p.call.Index, CallID: p.call.CallID, Tool: e.Tool, Outcome: out}
-		return out, s.Store.CompleteCall(ctx, p.call.Fence, rec, s.closedEvent(p, e, out))
+		return out, s.complete(ctx, p.call, rec, s.closedEvent(p, e, out))
 	}
 	if e.State != Completed || e.Record == nil {
 		return Outcome{}, &Frozen{Open: e.Open()}
@@ -114,5 +114,5 @@ func (s *Service) replay(ctx context.Context, p *prepared) (Outcome, error) {
 		}
 		out.Text = string(text)
 	}
-	return out, s.Store.CompleteCall(ctx, p.call.Fence, rec, s.dedupedEvent(p, e, out))
+	return out, s.complete(ctx, p.call, rec, s.dedupedEvent(p, e, out))
 }

@@ -102,7 +102,8 @@ func (s *Service) closedEvent(p *prepared, e *Entry, o Outcome) job.Event {
 type Reconciliation struct {
 	Entry     Entry
 	JobStatus job.Status
-	UnderWay  bool // the job has not come to its end with this call: it cannot be closed yet
+	UnderWay  bool            // the job has not come to its end with this call: it cannot be closed yet
+	Due       []job.DueTicket // approved calls of the job that were not made: a rerun makes them
 }
 
 // Reconciliations is one page of unresolved calls.
@@ -191,9 +192,17 @@ func (r *Reconciler) Close(ctx context.Context, jobID, key string, c Closing) (*
 		}
 		ev := reconciledEvent(e, c)
 		e.State, e.Closing, e.UpdatedAt = c.state(), &c, c.At
-		if err = r.Store.CloseCall(ctx, *e, ev); !errors.Is(err, ErrCloseMoved) {
-			return found, err
+		if err = r.Store.CloseCall(ctx, *e, ev); errors.Is(err, ErrCloseMoved) {
+			continue
 		}
+		if err != nil {
+			return nil, err
+		}
+		// A call that was approved since the job was read waits for the rerun, too.
+		if again, err := r.Store.ReadReconciliation(ctx, jobID, key); err == nil && again != nil {
+			found.Due = again.Due
+		}
+		return found, nil
 	}
 	return nil, ErrCloseMoved
 }

@@ -1,6 +1,7 @@
 package toolcall_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -51,6 +52,47 @@ func (c *caller) rerun() {
 		c.t.Fatal(err)
 	}
 	c.saveRound()
+}
+
+// approvedMeanwhile lets a call of the job be approved while another one is being closed.
+type approvedMeanwhile struct {
+	toolcall.ReconcileStore
+	due    []job.DueTicket
+	closed bool
+	broken error // of what is read after the closing
+}
+
+func (s *approvedMeanwhile) CloseCall(ctx context.Context, e toolcall.Entry, ev job.Event) error {
+	err := s.ReconcileStore.CloseCall(ctx, e, ev)
+	s.closed = err == nil
+	return err
+}
+
+func (s *approvedMeanwhile) ReadReconciliation(ctx context.Context, jobID, key string) (*toolcall.Reconciliation, error) {
+	if s.closed && s.broken != nil {
+		return nil, s.broken
+	}
+	found, err := s.ReconcileStore.ReadReconciliation(ctx, jobID, key)
+	if found != nil && s.closed {
+		found.Due = s.due
+	}
+	return found, err
+}
+
+// A decision that comes between reading and closing has marked the job before the closing, and is told. That it cannot be read is no
+// reason to say that the call was not closed.
+func TestAClosingTellsOfCallsThatWereApprovedMeanwhile(t *testing.T) {
+	t.Parallel()
+	due := []job.DueTicket{{ID: 7, ExpiresAt: jobtest.Start}}
+	for rule, s := range map[string]approvedMeanwhile{"told": {due: due}, "not known": {due: due, broken: errors.New("down")}} {
+		c := frozen(t)
+		s.ReconcileStore = c.Store
+		r := &toolcall.Reconciler{Store: &s, Clock: c.Clock}
+		found, err := r.Close(t.Context(), c.job.ID, c.entry("ticket_create", note).IdempotencyKey, toolcall.Closing{Finding: toolcall.Happened, Reason: "r", By: "jo"})
+		if err != nil || found.Entry.State != toolcall.ClosedHappened || len(found.Due) != map[string]int{"told": 1}[rule] {
+			t.Errorf("%s: %v, %+v", rule, err, found)
+		}
+	}
 }
 
 // Whatever a person found, the same call is answered with it in a rerun and never sent again (I1, D30).

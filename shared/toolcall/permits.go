@@ -103,7 +103,7 @@ func retryAfterMS(d time.Duration) int64 {
 func limited(tool string, g gate, d ratelimit.Decision) *Outcome {
 	wait := retryAfterMS(d.RetryAfter)
 	return &Outcome{
-		State: NotDispatched, Status: 429, Reason: "rate_limited:" + g.level, AutoRetry: true,
+		State: NotDispatched, Status: 429, Reason: rateLimited + g.level, AutoRetry: true,
 		RetryAfterMS: wait,
 		RateLimit: &RateLimit{
 			Level: g.level, Count: g.policy.Count, WindowSec: int64(g.policy.Window / time.Second),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"bailing/shared/approval"
@@ -13,6 +14,7 @@ import (
 	"bailing/shared/capability"
 	"bailing/shared/catalog"
 	"bailing/shared/clock"
+	"bailing/shared/job"
 	"bailing/shared/outbound"
 	"bailing/shared/registry"
 	"bailing/shared/signature"
@@ -24,11 +26,17 @@ type Sender interface {
 	Do(ctx context.Context, r outbound.Request) (*outbound.Response, error)
 }
 
+// Starter begins the wait of a ticket (package approval).
+type Starter interface {
+	Start(ctx context.Context, ticketID int64, deadline time.Time) error
+}
+
 // Service makes governed calls. It is safe for concurrent use.
 type Service struct {
 	Store   Store
 	HTTP    Sender
 	Secrets Sealer
+	Waits   Starter // nil leaves the waits of tickets to the sweeper
 	Clock   clock.Clock
 	Logger  *slog.Logger
 
@@ -57,6 +65,7 @@ type prepared struct {
 	view     View
 	request  capability.Request
 	secret   []byte
+	use      *approval.Use // nil, or the ticket that the call consumes
 }
 
 // Invoke takes a call through every gate and sends it at most once. Its outcome is stored before it returns. The errors are
@@ -76,10 +85,10 @@ func (s *Service) Invoke(ctx context.Context, set *Toolset, c Call) (Outcome, er
 		return *refusal, s.refuse(ctx, c, *refusal)
 	}
 	var err error
-	for range 2 { // what was stored for these arguments since the rows were read decides; a second surprise is an error
+	for range 3 { // what was stored for these arguments since the rows were read decides; more surprises are an error
 		var out Outcome
 		out, err = s.attempt(ctx, p)
-		if !errors.Is(err, ErrReserved) && !errors.Is(err, approval.ErrExists) {
+		if !errors.Is(err, ErrReserved) && !errors.Is(err, ErrTicketMoved) && !errors.Is(err, approval.ErrExists) {
 			return out, err
 		}
 	}
@@ -88,6 +97,7 @@ func (s *Service) Invoke(ctx context.Context, set *Toolset, c Call) (Outcome, er
 
 // attempt decides a call by the rows as they are now, and makes it.
 func (s *Service) attempt(ctx context.Context, p *prepared) (Outcome, error) {
+	p.use = nil
 	refusal, err := s.admit(ctx, p)
 	if err != nil {
 		return Outcome{}, err
@@ -116,11 +126,14 @@ func (s *Service) attempt(ctx context.Context, p *prepared) (Outcome, error) {
 		s.giveBack(ctx, permits)
 		return orNone(asked), err
 	}
+	if p.call.Passed != nil {
+		p.call.Passed()
+	}
 	if p.tool.SideEffecting() {
 		p.reserved = s.Clock.Now()
-		err = s.Store.Reserve(ctx, p.call.Fence, p.entry(Dispatching, p.reserved), s.callEvent(p))
+		err = s.Store.Reserve(ctx, p.call.Fence, p.entry(Dispatching, p.reserved), p.use, s.callEvent(p))
 	} else {
-		err = s.Store.BeginCall(ctx, p.call.Fence, s.callEvent(p))
+		err = s.Store.BeginCall(ctx, p.call.Fence, p.use, s.callEvent(p))
 	}
 	if err != nil {
 		s.giveBack(ctx, permits)
@@ -138,6 +151,12 @@ func orNone(o *Outcome) Outcome {
 
 // prepare runs the gates that need no I/O.
 func (s *Service) prepare(set *Toolset, c Call) (*prepared, *Outcome) {
+	if c.Due != nil { // judged by the rows alone: the toolset leaves out what is disabled now
+		args, refusal := parseArgs(c.Args)
+		p := &prepared{call: c, args: args, argsHash: args.Hash()}
+		p.view.Provider = &registry.Provider{Name: c.Due.Provider}
+		return p, refusal
+	}
 	attached, ok := set.Find(c.Tool)
 	if !ok {
 		return nil, refused("tool_not_allowed", fmt.Sprintf("Tool %s is not among the tools of this route; the call was refused.", textlimit.Cut(c.Tool, maxToolName)))
@@ -214,14 +233,20 @@ func (s *Service) admit(ctx context.Context, p *prepared) (*Outcome, error) {
 	if view.Paused {
 		return nil, ErrPaused
 	}
+	if refusal := s.judgeTicket(p); refusal != nil {
+		return refusal, nil
+	}
+	if c.Due != nil && view.Entry != nil {
+		return nil, nil // the journal answers it, whatever is disabled now
+	}
 	source, attached := sourceOf(view.Route, provider)
 	switch {
 	case c.Job.Owner != "" && (view.Client == nil || !view.Client.Enabled):
-		return refused("client_disabled", "The client that owns this job is disabled; nothing was sent."), nil
+		return refused(reasonClientDisabled, "The client that owns this job is disabled; nothing was sent."), nil
 	case view.Route == nil || !view.Route.Enabled:
-		return refused("route_disabled", "The route of this job is disabled; nothing was sent."), nil
+		return refused(reasonRouteDisabled, "The route of this job is disabled; nothing was sent."), nil
 	case catalog.Unusable(provider, view.Provider) != "":
-		return refused("provider_disabled", fmt.Sprintf("The provider of %s is not available now; nothing was sent.", c.Tool)), nil
+		return refused(reasonProviderDisabled, fmt.Sprintf("The provider of %s is not available now; nothing was sent.", c.Tool)), nil
 	case !attached:
 		return refused("tool_not_allowed", fmt.Sprintf("Tool %s is no longer among the tools of this route; the call was refused.", c.Tool)), nil
 	}
@@ -233,7 +258,7 @@ func (s *Service) admit(ctx context.Context, p *prepared) (*Outcome, error) {
 	if tool == nil || !capability.Allowed(source.Allow, tool.Scope) {
 		return refused("tool_not_allowed", fmt.Sprintf("Tool %s is no longer among the tools of this route; the call was refused.", c.Tool)), nil
 	}
-	if tool != p.tool { // the specification changed since the toolset was assembled
+	if tool != p.tool { // a due call, or the specification changed since the toolset was assembled
 		p.tool = tool
 		if refusal := p.validate(); refusal != nil {
 			return refusal, nil
@@ -242,14 +267,15 @@ func (s *Service) admit(ctx context.Context, p *prepared) (*Outcome, error) {
 	if refusal := p.findSubject(source); refusal != nil {
 		return refusal, nil
 	}
-	p.source = source
+	p.source, p.key = source, ""
 	if tool.SideEffecting() {
 		p.key = signature.IdempotencyKey(c.Job.ID, tool.Name, p.argsHash, p.subject)
 	}
 	return nil, nil
 }
 
-// build makes the request and opens the secret, before any permit is spent.
+// build makes the request and opens the secret, before any permit is spent. A secret that cannot be opened is a failure of the hub; a due
+// call waits until it can be, so that it keeps no other one from being made.
 func (s *Service) build(ctx context.Context, p *prepared) (*Outcome, error) {
 	request, err := p.tool.BuildRequest(p.view.Provider.BaseURL, p.args)
 	var r *capability.Refusal
@@ -264,6 +290,10 @@ func (s *Service) build(ctx context.Context, p *prepared) (*Outcome, error) {
 		return nil, ErrNoTime
 	}
 	p.secret, err = s.Secrets.Open(ctx, p.view.Provider.Secret, registry.ProviderSecretContext(p.view.Provider.Name))
+	if err != nil && p.call.Due != nil {
+		s.Logger.ErrorContext(ctx, "the secret of a provider cannot be opened", "job_id", p.call.Job.ID, "provider", p.view.Provider.Name, "error", err)
+		return refused(reasonSecretUnreadable, fmt.Sprintf("The provider of %s is not available now; nothing was sent.", p.tool.Name)), nil
+	}
 	return nil, err
 }
 
@@ -312,7 +342,7 @@ func (s *Service) dispatch(ctx context.Context, p *prepared) (Outcome, error) {
 // record is what is stored of an outcome. What a sensitive tool answered is sealed (I10).
 func (s *Service) record(ctx context.Context, p *prepared, out Outcome) (Record, error) {
 	rec := Record{Round: p.call.Round, Index: p.call.Index, CallID: p.call.CallID, Tool: p.tool.Name, Outcome: out}
-	if !p.tool.Sensitive {
+	if !p.sensitive() {
 		return rec, nil
 	}
 	sealed, err := s.Secrets.Seal(ctx, []byte(out.Text), SealedPlace(p.call.Job.ID))
@@ -369,11 +399,40 @@ func lostReason(res *outbound.Response, err error) string {
 	return "no_answer"
 }
 
-// refuse stores a refusal with its audit record.
+// refuse stores a refusal with its audit record. A due call whose reason can pass is put off instead.
 func (s *Service) refuse(ctx context.Context, c Call, o Outcome) error {
+	if c.Due != nil && passing(o.Reason) && s.Clock.Now().Before(c.Due.ExpiresAt) {
+		return &Deferred{Outcome: o, Wait: time.Duration(o.RetryAfterMS) * time.Millisecond}
+	}
 	rec := Record{Round: c.Round, Index: c.Index, CallID: c.CallID, Tool: c.Tool, Outcome: o}
-	return s.Store.CompleteCall(ctx, c.Fence, rec, s.blockedEvent(c, o))
+	return s.complete(ctx, c, rec, s.blockedEvent(c, o))
 }
+
+// passing reports the reasons of refusals that an operator, or time, can remove.
+func passing(reason string) bool {
+	switch reason {
+	case reasonClientDisabled, reasonRouteDisabled, reasonProviderDisabled, reasonSecretUnreadable:
+		return true
+	}
+	return strings.HasPrefix(reason, rateLimited)
+}
+
+// complete stores an outcome that no reserved call has.
+func (s *Service) complete(ctx context.Context, c Call, rec Record, ev job.Event) error {
+	if c.Due != nil {
+		return s.Store.DropDue(ctx, c.Fence, c.Due.DueTicket, rec, ev)
+	}
+	return s.Store.CompleteCall(ctx, c.Fence, rec, ev)
+}
+
+// Reasons of refusals that can pass.
+const (
+	reasonClientDisabled   = "client_disabled"
+	reasonRouteDisabled    = "route_disabled"
+	reasonProviderDisabled = "provider_disabled"
+	reasonSecretUnreadable = "provider_secret_unreadable"
+	rateLimited            = "rate_limited:"
+)
 
 func refused(reason, text string) *Outcome {
 	return &Outcome{State: NotDispatched, Reason: reason, Text: text}

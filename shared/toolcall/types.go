@@ -3,6 +3,7 @@ package toolcall
 import (
 	"context"
 	"errors"
+	"time"
 
 	"bailing/shared/approval"
 	"bailing/shared/capability"
@@ -55,6 +56,20 @@ type Call struct {
 	CallID string
 	Tool   string
 	Args   string // JSON text as the model wrote it
+
+	// Passed, unless nil, is called when every gate has let the call through, right before it is reserved: from then on what becomes of
+	// it is an outcome, and a long call may commit its answer (architecture, long calls). It may be called twice.
+	Passed func()
+
+	// Due makes this the call of an approved ticket: Args are what it froze, and nothing is asked again.
+	Due *Due
+}
+
+// Due is an approved call that the job is marked for.
+type Due struct {
+	job.DueTicket
+	Provider  string
+	Sensitive bool // the tool was sensitive when the call was frozen: what it is now makes no difference
 }
 
 // Record is the stored outcome of a call.
@@ -99,22 +114,27 @@ type Store interface {
 	limit.Writer
 	// ReadCall reads every row in one trip.
 	ReadCall(ctx context.Context, k Keys) (View, error)
-	// BeginCall stores the audit record of a call that is about to be sent; one transaction with the fence.
-	BeginCall(ctx context.Context, f job.Fence, ev job.Event) error
+	// BeginCall stores the audit record of a call that is about to be sent; one transaction with the fence, and with the use of a
+	// ticket unless that is nil. It fails with ErrTicketMoved when the ticket cannot be used any more.
+	BeginCall(ctx context.Context, f job.Fence, use *approval.Use, ev job.Event) error
 	// CompleteCall stores the outcome and its audit record; one transaction with the fence.
 	CompleteCall(ctx context.Context, f job.Fence, rec Record, ev job.Event) error
-	// Reserve is RESERVE: {fence, call is the job's open one, journal entry that must not exist yet, audit record}. It fails
-	// with ErrReserved when the entry exists or the job has an open call.
-	Reserve(ctx context.Context, f job.Fence, e Entry, ev job.Event) error
+	// DropDue is CompleteCall for a due call that is not made: the job's mark goes with it.
+	DropDue(ctx context.Context, f job.Fence, due job.DueTicket, rec Record, ev job.Event) error
+	// Reserve is RESERVE: {fence, call is the job's open one, use of the ticket unless nil, journal entry that must not exist yet,
+	// audit record}. It fails with ErrReserved when the entry exists or the job has an open call, and with ErrTicketMoved.
+	Reserve(ctx context.Context, f job.Fence, e Entry, use *approval.Use, ev job.Event) error
 	// CompleteReserved is COMPLETE: {fence, call is not open any more, entry completed with rec, outcome, audit record}. It fails
 	// with ErrNotOpen when the call is not the job's open one.
 	CompleteReserved(ctx context.Context, f job.Fence, e Entry, rec Record, ev job.Event) error
 	// MarkUncertain is what stands in its place when the outcome is unknown: {fence, call stays open, entry uncertain, outcome,
 	// audit record}. It fails like CompleteReserved.
 	MarkUncertain(ctx context.Context, f job.Fence, e Entry, rec Record, ev job.Event) error
-	// OpenTicket stores a new ticket: {fence, ticket, its lookup, outcome, audit record}. It fails with approval.ErrIDTaken or
-	// approval.ErrExists.
-	OpenTicket(ctx context.Context, f job.Fence, t approval.Ticket, rec Record, ev job.Event) error
+	// OpenTicket stores a new ticket: {fence, ticket, its lookup, outcome, audit record}. It fails with approval.ErrIDTaken,
+	// approval.ErrExists, or a *[DueError].
+	OpenTicket(ctx context.Context, f job.Fence, o Opening, rec Record, ev job.Event) error
+	// ToolTickets reads the latest ticket of every call of one tool in a job.
+	ToolTickets(ctx context.Context, jobID, tool string) ([]approval.Lookup, error)
 	// GetValue reads a content-addressed value.
 	GetValue(ctx context.Context, address string) ([]byte, error)
 }
@@ -135,6 +155,8 @@ var (
 	ErrPaused = errors.New("toolcall: paused")
 	// ErrNoTime says that the invocation ends before the tool's timeout would.
 	ErrNoTime = errors.New("toolcall: not enough time left")
+	// ErrTicketMoved says that an approved ticket was used, or is past its deadline.
+	ErrTicketMoved = errors.New("toolcall: ticket cannot be used")
 	// ErrReserved says that a call was reserved before.
 	ErrReserved = errors.New("toolcall: reserved before")
 	// ErrNotOpen says that a call is not the one that its job has open.
@@ -157,6 +179,32 @@ func (e *Frozen) Error() string {
 
 // Unwrap is why the outcome could not be stored.
 func (e *Frozen) Unwrap() error { return e.Err }
+
+// Opening is a new ticket.
+type Opening struct {
+	Ticket    approval.Ticket
+	Replaces  int64 // the earlier ticket of the same call, which allows nothing any more and gives up its lookup; 0 for none
+	BesideDue bool  // although an approved call of the job is due, which is not one of the same tool
+}
+
+// DueError is job.ErrDue with the approved calls that are due.
+type DueError struct{ Due []job.DueTicket }
+
+func (e *DueError) Error() string { return job.ErrDue.Error() }
+
+// Unwrap is job.ErrDue.
+func (e *DueError) Unwrap() error { return job.ErrDue }
+
+// Deferred says that a due call cannot be made now, for a reason that can pass: a limit, or an object that is disabled. Nothing was done
+// and nothing is recorded; the ticket stays approved and unused (I3).
+type Deferred struct {
+	Outcome Outcome
+	Wait    time.Duration // after which it may be tried again; 0 when nobody knows
+}
+
+func (e *Deferred) Error() string {
+	return "toolcall: the approved call cannot be made now: " + e.Outcome.Reason
+}
 
 // Attached is a tool with the route's source that allows it.
 type Attached struct {

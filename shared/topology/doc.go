@@ -1,5 +1,5 @@
 // Package topology describes the deployed system once, as plain data: tables and indexes, queues and redrive,
-// the object bucket, and each function with its exact HTTP routes, events, memory, timeout and permissions
+// the object bucket, the state machine, and each function with its exact HTTP routes, events, memory, timeout and permissions
 // (architecture §4).
 //
 // Everything that hosts or documents the system is derived from it: infra turns it into CloudFormation,

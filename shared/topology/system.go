@@ -20,6 +20,8 @@ const (
 	QueueCallbacks = "callbacks"
 	BucketValues   = "values"
 	KeySecrets     = "secrets"
+
+	MachineApprovals = "approvals"
 )
 
 const (
@@ -29,6 +31,8 @@ const (
 	CallbackTimeout = 60 * time.Second
 	// GatewayTimeout is how long API Gateway waits for a buffered answer.
 	GatewayTimeout = 29 * time.Second
+	// WaitTimeout is how long one task of an approval's wait may take: a notification to a slow business is the longest.
+	WaitTimeout = 60 * time.Second
 )
 
 // System returns the topology of this product. The value is built anew on each call: callers may change theirs.
@@ -47,7 +51,7 @@ func System() Topology {
 					{Name: IndexTime, PartitionKey: "tpk", SortKey: "tsk", KeysOnly: true},
 				},
 			},
-			{Name: TableLedger, Purpose: "audit records", Backup: true},
+			{Name: TableLedger, Purpose: "audit records", Backup: true, TTL: "ttl"},
 		},
 		Queues: []Queue{
 			{
@@ -60,7 +64,11 @@ func System() Topology {
 			},
 		},
 		Bucket:    Bucket{Name: BucketValues, Purpose: "content-addressed values too large for an item"},
-		Functions: []Function{runs(), admin(), jobWorker(), callbackWorker(), sweeper(), refresher()},
+		Functions: []Function{runs(), approvals(), admin(), jobWorker(), callbackWorker(), sweeper(), refresher(), approvalWait()},
+		Machines: []StateMachine{{
+			Name: MachineApprovals, Purpose: "one execution per approval: tell who decides, wait for the decision, end the ticket at its deadline",
+			Definition: "approval.asl.json", Invokes: []string{"approvalwait"},
+		}},
 	}
 }
 
@@ -100,6 +108,25 @@ func runs() Function {
 	}
 }
 
+func approvals() Function {
+	return Function{
+		Name: "approvals", Purpose: "decisions about calls that wait for a person, and what they are about", MemoryMB: 256, Timeout: GatewayTimeout,
+		Routes: []Route{
+			{http.MethodPost, "/approvals/{id}/decision", "Decide", Decider, "Approve or deny a call"},
+			{http.MethodGet, "/approvals/{id}/arguments", "Arguments", Decider, "Read the arguments of a call that waits for approval"},
+		},
+		Grants: []Grant{
+			{OnTable, TableRegistry, []string{"dynamodb:BatchGetItem"}},
+			{OnTable, TableJobs, []string{"dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}},
+			{OnTable, TableLedger, []string{"dynamodb:PutItem"}},
+			{OnBucket, BucketValues, []string{"s3:GetObject", "s3:PutObject"}},
+			{OnQueue, QueueJobs, []string{"sqs:SendMessage"}},
+			{OnKey, KeySecrets, []string{"kms:Decrypt"}},
+			{OnMachine, MachineApprovals, []string{"states:SendTaskSuccess"}},
+		},
+	}
+}
+
 func admin() Function {
 	f := Function{
 		Name: "admin", Purpose: "configuration and operation", Timeout: GatewayTimeout,
@@ -118,7 +145,9 @@ func admin() Function {
 			{http.MethodPost, "/admin/resume", "Resume", Admin, "Accept and run jobs again"},
 			{http.MethodGet, "/admin/api/status", "SystemStatus", Admin, "Pause switch and length of the queue"},
 			{http.MethodGet, "/admin/api/dispatch-status", "DispatchStatus", Admin, "What is queued, who works on what, and what waits for whom"},
+			{http.MethodGet, "/admin/api/cost", "Cost", Admin, "What jobs used, by day, target and route"},
 			{http.MethodGet, "/admin/api/config-audit", "ConfigAudit", Admin, "Changes of the configuration, latest first"},
+			{http.MethodGet, "/admin/api/audit-export", "ExportAudit", Admin, "Audit records as lines that are chained by hash"},
 			{http.MethodGet, "/admin/api/config-diagnostics", "Diagnostics", Admin, "What is not ready, and why"},
 			{http.MethodGet, "/admin/api/config-schemas/{name}", "ConfigSchema", Admin, "The JSON Schema of a configuration object"},
 			{http.MethodGet, "/admin/api/runs", "ListRuns", Admin, "List jobs, latest first"},
@@ -135,6 +164,11 @@ func admin() Function {
 			{http.MethodGet, "/admin/api/reconciliations", "ListReconciliations", Admin, "Calls of unknown outcome, latest first"},
 			{http.MethodGet, "/admin/api/reconciliations/{job}/{key}", "GetReconciliation", Admin, "Read a call that is or was of unknown outcome"},
 			{http.MethodPost, "/admin/api/reconciliations/{job}/{key}/close", "CloseReconciliation", Admin, "Close a call as happened or not happened"},
+			{http.MethodGet, "/admin/api/tool-approvals", "ListApprovals", Admin, "Calls that wait for a decision, or did, latest first"},
+			{http.MethodGet, "/admin/api/tool-approvals/{id}", "GetApproval", Admin, "Read a ticket with what it froze"},
+			{http.MethodGet, "/admin/api/tool-approvals/{id}/intent", "RevealIntent", Admin, "Show what a ticket of a sensitive tool froze"},
+			{http.MethodPost, "/admin/api/tool-approvals/{id}/approve", "ApproveCall", Admin, "Approve a call"},
+			{http.MethodPost, "/admin/api/tool-approvals/{id}/deny", "DenyCall", Admin, "Deny a call"},
 			{http.MethodPost, "/admin/api/tool-providers/{name}/refresh", "RefreshProvider", Admin, "Read a specification from its URL anew"},
 			{http.MethodPost, "/admin/api/tool-providers/{name}/authz-probe", "ProbeProvider", Admin, "Ask a business whether it refuses a subject without rights"},
 			{http.MethodGet, "/admin/api/tool-providers/{name}/events", "ProviderEvents", Admin, "What the hub found out about a tool provider, latest first"},
@@ -157,6 +191,7 @@ func admin() Function {
 			{OnQueue, QueueJobs, []string{"sqs:SendMessage"}},
 			{OnQueue, QueueCallbacks, []string{"sqs:SendMessage"}},
 			{OnKey, KeySecrets, []string{"kms:GenerateDataKey", "kms:Decrypt"}},
+			{OnMachine, MachineApprovals, []string{"states:SendTaskSuccess"}},
 		},
 	}
 	for _, k := range []struct{ path, name, plural, id string }{
@@ -186,6 +221,7 @@ func jobWorker() Function {
 			{OnQueue, QueueJobs, []string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:SendMessage"}},
 			{OnQueue, QueueCallbacks, []string{"sqs:SendMessage"}},
 			{OnKey, KeySecrets, []string{"kms:GenerateDataKey", "kms:Decrypt"}},
+			{OnMachine, MachineApprovals, []string{"states:StartExecution"}},
 		},
 	}
 }
@@ -216,6 +252,7 @@ func sweeper() Function {
 			{OnBucket, BucketValues, []string{"s3:GetObject", "s3:PutObject"}},
 			{OnQueue, QueueJobs, []string{"sqs:SendMessage"}},
 			{OnQueue, QueueCallbacks, []string{"sqs:SendMessage"}},
+			{OnMachine, MachineApprovals, []string{"states:StartExecution", "states:SendTaskSuccess"}},
 		},
 	}
 }
@@ -231,6 +268,23 @@ func refresher() Function {
 			{OnTable, TableLedger, []string{"dynamodb:PutItem"}},
 			{OnBucket, BucketValues, []string{"s3:GetObject", "s3:PutObject"}},
 			{OnKey, KeySecrets, []string{"kms:Decrypt"}},
+		},
+	}
+}
+
+// approvalWait is a function of its own, because the machine invokes it: a function that starts the machine cannot be deployed
+// before the machine, nor the machine before what it invokes.
+func approvalWait() Function {
+	return Function{
+		Name: "approvalwait", Purpose: "the tasks of an approval's wait: notify, hold the task token, expire", MemoryMB: 256, Timeout: WaitTimeout,
+		Signs: true, Tells: true,
+		Grants: []Grant{
+			{OnTable, TableRegistry, []string{"dynamodb:BatchGetItem"}},
+			{OnTable, TableJobs, []string{"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem"}},
+			{OnTable, TableLedger, []string{"dynamodb:PutItem"}},
+			{OnBucket, BucketValues, []string{"s3:GetObject", "s3:PutObject"}},
+			{OnKey, KeySecrets, []string{"kms:Decrypt"}},
+			{OnMachine, MachineApprovals, []string{"states:SendTaskSuccess"}},
 		},
 	}
 }

@@ -11,6 +11,7 @@ type Topology struct {
 	Queues    []Queue
 	Bucket    Bucket
 	Functions []Function
+	Machines  []StateMachine
 }
 
 // Table is one DynamoDB table with a string partition key "pk" and a string sort key "sk", billed per request.
@@ -57,8 +58,19 @@ type Function struct {
 	Timeout   time.Duration
 	Signs     bool // needs the server token to sign what belongs to no client (core §2.2)
 	Logins    bool // logs administrators in, and creates the first one (core §10.1)
+	Tells     bool // tells people what waits for them, with the hub's address, and what no route tells (core §6.4, §11.9)
 	Streaming bool // response streaming: up to 15 minutes instead of 29 seconds
 	Grants    []Grant
+}
+
+// StateMachine is one standard state machine of Step Functions.
+type StateMachine struct {
+	Name    string // logical; a deployment adds its own prefix
+	Purpose string
+	// Definition is the file below infra/machines that holds it in Amazon States Language. ${name} in it stands for the ARN of the
+	// function called name.
+	Definition string
+	Invokes    []string // the functions that its tasks invoke, and that nothing else does
 }
 
 // Package is the import path of the function's handlers, below the module's root.
@@ -85,6 +97,7 @@ const (
 	Public        Auth = "public"        // no credential
 	ClientOrAdmin Auth = "clientOrAdmin" // client token or server token
 	Admin         Auth = "admin"         // session of an administrator, or server token
+	Decider       Auth = "decider"       // token of the client that owns the job, signature with it, or server token
 )
 
 // ResourceKind is what a grant is about.
@@ -95,6 +108,9 @@ const (
 	OnQueue  ResourceKind = "queue"
 	OnBucket ResourceKind = "bucket"
 	OnKey    ResourceKind = "key" // the master key of envelope encryption; Name is "secrets"
+
+	// OnMachine is about a state machine: starting its executions, and answering the tokens of its tasks.
+	OnMachine ResourceKind = "machine"
 )
 
 // Grant allows a function to call exactly these API actions on one resource (and a table's indexes).

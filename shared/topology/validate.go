@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +19,7 @@ func Validate(t Topology) error {
 	report := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 
 	resources := map[ResourceKind]map[string]bool{
-		OnTable: {}, OnQueue: {}, OnBucket: {t.Bucket.Name: true}, OnKey: {KeySecrets: true},
+		OnTable: {}, OnQueue: {}, OnBucket: {t.Bucket.Name: true}, OnKey: {KeySecrets: true}, OnMachine: {},
 	}
 	for _, tb := range t.Tables {
 		if resources[OnTable][tb.Name] {
@@ -37,23 +38,34 @@ func Validate(t Topology) error {
 			report("queue %s: a receive count of at least 1 and a concurrency of at least 2 are needed", q.Name)
 		}
 	}
+	invoked := map[string]int{} // functions by the machines that invoke them
+	for _, m := range t.Machines {
+		if resources[OnMachine][m.Name] {
+			report("machine %s is declared twice", m.Name)
+		}
+		resources[OnMachine][m.Name] = true
+		errs = append(errs, validateMachine(m, t)...)
+		for _, name := range m.Invokes {
+			invoked[name]++
+		}
+	}
 	names := map[string]bool{}
 	for _, f := range t.Functions {
 		if names[f.Name] {
 			report("function %s is declared twice", f.Name)
 		}
 		names[f.Name] = true
-		errs = append(errs, validateFunction(f, queues, resources)...)
+		errs = append(errs, validateFunction(f, queues, resources, invoked[f.Name])...)
 	}
 	errs = append(errs, validateRoutes(t)...)
 	return errors.Join(errs...)
 }
 
-func validateFunction(f Function, queues map[string]Queue, resources map[ResourceKind]map[string]bool) (errs []error) {
+func validateFunction(f Function, queues map[string]Queue, resources map[ResourceKind]map[string]bool, machines int) (errs []error) {
 	report := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("function "+f.Name+": "+format, args...))
 	}
-	triggers := 0
+	triggers := machines
 	if len(f.Routes) > 0 {
 		triggers++
 		limit := GatewayTimeout
@@ -84,7 +96,7 @@ func validateFunction(f Function, queues map[string]Queue, resources map[Resourc
 		}
 	}
 	if triggers != 1 {
-		report("needs exactly one of routes, queue and schedule, has %d", triggers)
+		report("needs exactly one of routes, queue, schedule and machine, has %d", triggers)
 	}
 	if f.Timeout <= 0 || f.Timeout > 900*time.Second || f.MemoryMB < 128 {
 		report("timeout %s or memory %d MB is outside Lambda's range", f.Timeout, f.MemoryMB)
@@ -96,6 +108,34 @@ func validateFunction(f Function, queues map[string]Queue, resources map[Resourc
 		for _, a := range g.Actions {
 			if strings.Contains(a, "*") {
 				report("grant %s on %s is a wildcard", a, g.Name)
+			}
+		}
+	}
+	return errs
+}
+
+// definitionFile is a plain file name: the definitions lie side by side in one folder.
+var definitionFile = regexp.MustCompile(`^[a-z0-9-]+\.asl\.json$`)
+
+func validateMachine(m StateMachine, t Topology) (errs []error) {
+	report := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("machine "+m.Name+": "+format, args...))
+	}
+	if !definitionFile.MatchString(m.Definition) {
+		report("%q is not the name of a definition", m.Definition)
+	}
+	if len(m.Invokes) == 0 {
+		report("invokes no function")
+	}
+	for _, name := range m.Invokes {
+		f, ok := t.FunctionNamed(name)
+		if !ok {
+			report("invokes the unknown function %s", name)
+		}
+		// A template in which the machine needs the function and the function's start of the machine needs the machine has no order.
+		for _, g := range f.Grants {
+			if g.Kind == OnMachine && g.Name == m.Name && slices.Contains(g.Actions, "states:StartExecution") {
+				report("function %s both starts it and is invoked by it", name)
 			}
 		}
 	}

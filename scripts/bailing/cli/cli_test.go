@@ -95,6 +95,25 @@ func TestHelpStandsAtEveryLevel(t *testing.T) {
 	}
 }
 
+func TestAGroupMayDoSomethingItself(t *testing.T) {
+	t.Parallel()
+	root := tree(nil)
+	group := root.Sub[0]
+	group.New = group.Sub[0].New
+	for _, tc := range []struct {
+		args, want string
+		code       int
+	}{
+		{"", "none false []", OK}, {"--name n", `n false []`, OK}, {"leaf --name n", "n false []", OK}, {"nothing", "unknown command", Trouble},
+		{"--nam n", "unknown flag", Trouble}, {"--help", "Usage: prog group [flags]\n       prog group COMMAND ...", OK}, {"-h", "--name NAME", OK},
+	} {
+		code, out, stderr := execute(t, t.Context(), root, append([]string{"group"}, strings.Fields(tc.args)...)...)
+		if code != tc.code || !strings.Contains(out+stderr, tc.want) {
+			t.Errorf("%q: %d %s%s, want %s", tc.args, code, out, stderr, tc.want)
+		}
+	}
+}
+
 func TestExitStatuses(t *testing.T) {
 	t.Parallel()
 	cancelled, cancel := context.WithCancel(t.Context())

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -19,7 +20,7 @@ type Command struct {
 	Short string // one sentence
 	Long  string // what else --help says, as it is printed
 	Sub   []*Command
-	// New declares the flags and returns what runs once they are parsed.
+	// New declares the flags and returns what runs once they are parsed. A group that has one runs it when no command follows.
 	New func(*flag.FlagSet) Run
 }
 
@@ -49,7 +50,7 @@ func Main(ctx context.Context, root *Command, e *Env, args []string) int {
 
 // dispatch walks down to the command; path is how the user wrote it so far.
 func dispatch(ctx context.Context, c *Command, path string, e *Env, args []string) error {
-	if len(c.Sub) == 0 {
+	if len(c.Sub) == 0 || c.alone(args) {
 		return c.run(ctx, path, e, args)
 	}
 	if len(args) == 0 {
@@ -71,6 +72,14 @@ func dispatch(ctx context.Context, c *Command, path string, e *Env, args []strin
 		}
 		return dispatch(ctx, sub, path+" "+sub.Name, e, args[1:])
 	}
+}
+
+// alone reports whether a group is asked to do something itself.
+func (c *Command) alone(args []string) bool {
+	if c.New == nil {
+		return false
+	}
+	return len(args) == 0 || strings.HasPrefix(args[0], "-") && !slices.Contains([]string{"-h", "-help", "--help"}, args[0])
 }
 
 func errNoCommand(path string) error { return &UsageError{"which command?", path} }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 )
 
@@ -35,6 +36,22 @@ func terminal(t *testing.T) (person, program *os.File) {
 	return person, program
 }
 
+// arrived waits until a terminal has taken what was typed: it decides only then whether it shows it.
+func arrived(t *testing.T, program *os.File, n int) {
+	t.Helper()
+	for range 10_000 {
+		var waiting int32
+		if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, program.Fd(), syscall.TIOCINQ, uintptr(unsafe.Pointer(&waiting))); errno != 0 {
+			t.Fatal(errno)
+		}
+		if int(waiting) >= n {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatal("what was typed does not arrive")
+}
+
 func TestATerminalDoesNotShowASecret(t *testing.T) {
 	t.Parallel()
 	person, program := terminal(t)
@@ -59,6 +76,7 @@ func TestATerminalDoesNotShowASecret(t *testing.T) {
 	if _, err := person.WriteString("s3cret\n"); err != nil {
 		t.Fatal(err)
 	}
+	arrived(t, program, len("s3cret\n"))
 	show()
 	if secret, err := e.AskSecret(t.Context(), "Password"); err != nil || secret != "s3cret" {
 		t.Fatalf("%q %v", secret, err)

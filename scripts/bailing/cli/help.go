@@ -11,6 +11,9 @@ import (
 func (c *Command) help(w io.Writer, path string, width int) {
 	fmt.Fprintf(w, "%s\n\nUsage: %s", c.Short, path)
 	if len(c.Sub) > 0 {
+		if c.New != nil {
+			fmt.Fprintf(w, " [flags]\n       %s", path)
+		}
 		fmt.Fprint(w, " COMMAND ...\n\nCommands:\n")
 		rows := make([][]string, len(c.Sub))
 		for i, sub := range c.Sub {
@@ -18,16 +21,20 @@ func (c *Command) help(w io.Writer, path string, width int) {
 		}
 		definitions(w, rows, width)
 		fmt.Fprintf(w, "\nSee '%s COMMAND --help'.\n", path)
-		return
+		if c.New == nil {
+			return
+		}
 	}
 	fs := flag.NewFlagSet(path, flag.ContinueOnError)
 	c.New(fs)
 	var flags [][]string
 	fs.VisitAll(func(f *flag.Flag) { flags = append(flags, describe(f)) })
-	if len(flags) > 0 {
-		fmt.Fprint(w, " [flags]")
+	if len(c.Sub) == 0 {
+		if len(flags) > 0 {
+			fmt.Fprint(w, " [flags]")
+		}
+		fmt.Fprintln(w, strings.TrimRight(" "+c.Args, " "))
 	}
-	fmt.Fprintln(w, strings.TrimRight(" "+c.Args, " "))
 	if len(flags) > 0 {
 		fmt.Fprint(w, "\nFlags:\n")
 		definitions(w, flags, width)

@@ -229,3 +229,30 @@ func TestAnInlineSpecificationIsComparedByItsTools(t *testing.T) {
 	broken := file(t, `{"version":1,"tool-providers":[{"name":"shop","base_url":"https://shop.example","spec_json":"["}]}`)
 	s.Want(2, "cannot be compiled", "apply -f "+broken)
 }
+
+func TestBudgetsAreAppliedOnce(t *testing.T) {
+	t.Parallel()
+	h, s := stub(t)
+	route := `{"route_key":"orders","name":"Orders","enabled":true,"target":"llm","target_config":{"credential":"models"},"profile":"readonly","session_policy":"new",`
+	client := `{"app_id":"crm","name":"CRM","allowed_routes":["orders"],"allowed_channels":[],"rate_limit_per_min":60,"enabled":true,"token":"f9a18…770c",`
+	h.Set("GET /admin/api/routes", 200, `[`+route+`"budget":{"enabled":true,"window":"month","hard_cost_usd":12.5,"hard_tokens":9007199254740991},"revision":"`+strings.Repeat("a", 64)+`"}]`)
+	h.Set("GET /admin/api/clients", 200, `[`+client+`"budget":{"enabled":true},"revision":"`+strings.Repeat("b", 64)+`"}]`)
+	s.Want(0, "", "export")
+	s.Want(0, "4 the same", "apply -f "+file(t, s.Stdout.String()))
+	wantWrites(t, h)
+	short := `version: 1
+routes:
+  - route_key: orders
+    name: Orders
+    target: llm
+    target_config: {credential: models}
+    session_policy: new
+    budget: {window: month, window_hours: null, hard_cost_usd: 12.50, hard_tokens: 9007199254740991}
+clients:
+  - {app_id: crm, name: CRM, allowed_routes: [orders], budget: {}}
+`
+	s.Want(0, "2 the same", "apply -f "+file(t, short))
+	wantWrites(t, h)
+	s.Want(1, "budget.hard_tokens: 9007199254740991 -> 5", "apply --dry-run -f "+file(t, strings.Replace(short, "9007199254740991", "5", 1)))
+	s.Want(1, "", "apply --dry-run -f "+file(t, strings.Replace(short, ", budget: {}", "", 1)))
+}

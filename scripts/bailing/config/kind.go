@@ -55,7 +55,7 @@ var Kinds = []*Kind{
 		Name: "route", Path: "routes", Key: "route_key", valid: textlimit.RouteKey, rule: "1 to 128 letters, digits and . : _ -",
 		Defaults: map[string]string{
 			"enabled": "true", "profile": `"readonly"`, "target_config": "{}", "retry.max": "0", "retry.backoff_ms": "5000",
-			"tools.max_calls": "5",
+			"tools.max_calls": "5", "budget.enabled": "true",
 		},
 		columns: []column{
 			{"ROUTE", "route_key"}, {"ENABLED", "enabled"}, {"TARGET", "target"}, {"CREDENTIAL", "target_config.credential"},
@@ -65,7 +65,7 @@ var Kinds = []*Kind{
 	{
 		Name: "client", Path: "clients", Key: "app_id", valid: textlimit.ResourceName, rule: resourceRule,
 		Computed: []string{"token", "last_used_at"},
-		Defaults: map[string]string{"allowed_channels": "[]", "rate_limit_per_min": "60", "enabled": "true"},
+		Defaults: map[string]string{"allowed_channels": "[]", "rate_limit_per_min": "60", "enabled": "true", "budget.enabled": "true"},
 		columns: []column{
 			{"CLIENT", "app_id"}, {"ENABLED", "enabled"}, {"PER MIN", "rate_limit_per_min"}, {"TOKEN", "token"},
 			{"ROUTES", "allowed_routes"}, {"NAME", "name"},

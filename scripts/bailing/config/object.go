@@ -97,7 +97,7 @@ func (k *Kind) normal(o Object) Object {
 		switch name {
 		case "base_url":
 			v = textValue(strings.TrimRight(v.Text(), "/"))
-		case "audience", "agent_client", "retry":
+		case "audience", "agent_client", "retry", "budget":
 			v = withoutEmpty(v)
 		}
 		n.set(name, v)

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -121,6 +122,27 @@ func (h *Hub) Call(ctx context.Context, method, path string, body any) (Answer, 
 	if err != nil {
 		return Answer{}, err
 	}
+	return h.judge(res)
+}
+
+// Lines reads a page of lines of JSON: the Body of a success is the lines as they came.
+func (h *Hub) Lines(ctx context.Context, path string) (Answer, error) {
+	res, err := h.send(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return Answer{}, err
+	}
+	kind, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
+	if res.Status == http.StatusOK && kind == "application/x-ndjson" && !res.Truncated {
+		return Answer{res.Status, res.Header, res.Body}, nil
+	}
+	a, err := h.judge(res)
+	if err == nil && a.OK() {
+		err = fmt.Errorf("%s answered with %s, not with lines of JSON", h.URL, cmp.Or(kind, "no content type"))
+	}
+	return a, err
+}
+
+func (h *Hub) judge(res *outbound.Response) (Answer, error) {
 	a := Answer{res.Status, res.Header, res.Body}
 	switch {
 	case res.Truncated:

@@ -12,18 +12,19 @@ import (
 
 const timeout = 30 * time.Second
 
-// Commands are job, reconcile, status, pause, resume, diagnose and audit.
+// Commands are job, approvals, reconcile, status, pause, resume, diagnose, audit and cost.
 func Commands() []*cli.Command {
 	return []*cli.Command{
 		{
 			Name: "job", Short: "Lists jobs, shows what happened to one, and runs one again.",
 			Sub: []*cli.Command{jobListCommand(), jobShowCommand(), jobRerunCommand()},
 		},
+		approvalsCommand(),
 		{
 			Name: "reconcile", Short: "Lists, shows and closes the calls with side effects whose outcome nobody knows.",
 			Sub: []*cli.Command{reconcileListCommand(), reconcileShowCommand(), reconcileCloseCommand()},
 		},
-		statusCommand(), pauseCommand(), resumeCommand(), diagnoseCommand(), auditCommand(),
+		statusCommand(), pauseCommand(), resumeCommand(), diagnoseCommand(), auditCommand(), costCommand(),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"time"
 
 	"bailing/scripts/bailing/cli"
 	"bailing/scripts/bailing/hub"
@@ -92,7 +93,13 @@ func jobShowCommand() *cli.Command {
 	return &cli.Command{
 		Name: "show", Args: "JOB",
 		Short: "Shows a job: its input, what came of it, and everything that happened to it.",
-		Long:  "Exit status: 0 shown; 2 wrong usage, no such job, or no answer.\n\n" + hub.Help,
+		Long: `
+Times are since the launch. Of the timeline a line with ! is a warning, and one with x an error. Long texts are cut; --json has them whole,
+as far as they may be shown, and no callbacks.
+
+Exit status: 0 shown; 2 wrong usage, no such job, or no answer.
+
+` + hub.Help,
 		New: asking(1, oneJob, func(*flag.FlagSet) run {
 			return func(ctx context.Context, e *cli.Env, h *hub.Hub, args []string, asJSON bool) error {
 				id, err := jobName(args)
@@ -107,7 +114,13 @@ func jobShowCommand() *cli.Command {
 				if asJSON {
 					return e.JSON(a.Body)
 				}
-				t.print(e)
+				var sent struct {
+					Items []sending `json:"items"`
+				}
+				if _, err := h.Get(ctx, e, "/admin/api/runs/"+id+"/deliveries", "reading its callbacks", &sent); err != nil {
+					return err
+				}
+				t.print(e, sent.Items)
 				return nil
 			}
 		}),
@@ -130,38 +143,31 @@ type trace struct {
 		Error  string          `json:"error"`
 	} `json:"job"`
 	Trace struct {
-		Events []struct {
-			TS       string `json:"ts"`
-			Event    string `json:"event"`
-			Severity string `json:"severity"`
-			Title    string `json:"title"`
-			Summary  string `json:"summary"`
-		} `json:"events"`
+		Events []event `json:"events"`
 	} `json:"trace"`
+	Approvals []ticket `json:"approvals"`
 }
 
-func (t *trace) print(e *cli.Env) {
-	w, width := e.Stdout, e.TextWidth()
-	fmt.Fprintf(w, "%s  %s\n", e.Style().Bold(cli.Clean(t.Job.JobID)), cli.Clean(t.Job.Status))
+// headMax is how much of an input, answer or error is shown, in characters.
+const headMax = 400
+
+func (t *trace) print(e *cli.Env, callbacks []sending) {
+	v := view{e: e, width: e.TextWidth()}
+	v.start, _ = time.Parse(time.RFC3339Nano, t.Job.CreatedAt)
+	fmt.Fprintf(e.Stdout, "%s  %s\n", e.Style().Bold(cli.Clean(t.Job.JobID)), cli.Clean(t.Job.Status))
 	for _, line := range [][2]string{
 		{"route", t.Job.Route}, {"source", t.Job.Source}, {"request", t.Job.RequestID}, {"launched", at(t.Job.CreatedAt)},
 		{"changed", at(t.Job.UpdatedAt)}, {"input", text(t.Job.Input)}, {"answer", answerText(t.Job.Result)}, {"error", t.Job.Error},
 	} {
 		if line[1] != "" {
-			fmt.Fprintln(w, cli.Hang(fmt.Sprintf("  %-10s", line[0]), line[1], width))
+			fmt.Fprintln(e.Stdout, cli.Hang(fmt.Sprintf("  %-10s", line[0]), folded(fitted(line[1], headMax), v.width-12), v.width))
 		}
 	}
-	fmt.Fprintln(w)
-	for _, event := range t.Trace.Events {
-		name := cli.Clean(event.Event)
-		switch event.Severity {
-		case "error":
-			name = e.Style().Red(name)
-		case "warning":
-			name = e.Style().Yellow(name)
-		}
-		fmt.Fprintln(w, cli.Hang(at(event.TS)+"  "+name+"  ", joined(event.Title, event.Summary), width))
-	}
+	v.rounds(t.Trace.Events)
+	v.calls(t.Trace.Events)
+	v.approvals(t.Approvals)
+	v.callbacks(callbacks)
+	v.timeline(t.Trace.Events)
 }
 
 // joined is a title with what follows it, if anything.

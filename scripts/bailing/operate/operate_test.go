@@ -17,8 +17,9 @@ var answers = map[string]string{
 	"GET /admin/api/runs/" + id + "/trace": `{"job":` + job + `,"input":"Where is order SO-1001?","result":{"text":"It is on its way."},"error":null},"trace":{"summary":{},"events":[` +
 		`{"ts":"2026-03-10T12:00:00.000Z","event":"received","severity":"info","title":"Job accepted","summary":"llm · readonly"},` +
 		`{"ts":"2026-03-10T12:00:03.000Z","event":"finished","severity":"warning","title":"Job finished","summary":""}]},"approvals":[]}`,
-	"POST /admin/api/runs/" + id + "/rerun": `{"ok":true,"job_id":"` + id + `","status":"queued"}`,
-	"POST /admin/pause":                     `{"paused":true}`, "POST /admin/resume": `{"paused":false}`,
+	"GET /admin/api/runs/" + id + "/deliveries": `{"items":[]}`,
+	"POST /admin/api/runs/" + id + "/rerun":     `{"ok":true,"job_id":"` + id + `","status":"queued"}`,
+	"POST /admin/pause":                         `{"paused":true}`, "POST /admin/resume": `{"paused":false}`,
 	"GET /admin/api/status": `{"paused":false,"queue":{"running":1,"waiting":3,"truncated":true},"executors":[]}`,
 	"GET /admin/api/config-audit?limit=20": `[{"ts":"2026-03-10T12:00:00.000Z","by":"ada","method":"POST","path":"routes"},` +
 		`{"ts":"2026-03-10T11:00:00.000Z","by":"token","method":"GET","path":"clients/crm/token","event":"client_token_revealed"}]`,

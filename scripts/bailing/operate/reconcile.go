@@ -5,6 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"bailing/scripts/bailing/cli"
 	"bailing/scripts/bailing/hub"
@@ -35,6 +37,7 @@ type unknownCall struct {
 		By      string `json:"by"`
 		At      string `json:"at"`
 	} `json:"closing"`
+	Due []int64 `json:"approvals_due"` // tickets whose approved calls a rerun of the job makes
 }
 
 const reconcilePath = "/admin/api/reconciliations"
@@ -127,7 +130,7 @@ func (c *unknownCall) print(e *cli.Env) {
 	fmt.Fprintf(e.Stdout, "%s  %s\n", e.Style().Bold(cli.Clean(c.Tool)), cli.Clean(state))
 	for _, line := range [][2]string{
 		{"job", c.JobID}, {"key", c.Key}, {"provider", c.Provider}, {"scope", c.Scope}, {"since", at(c.Since)}, {"reason", c.Reason},
-		{"evidence", c.evidence()}, {"closed", c.closed()},
+		{"evidence", c.evidence()}, {"closed", c.closed()}, {"then", c.due()},
 	} {
 		if line[1] != "" {
 			fmt.Fprintln(e.Stdout, cli.Hang(fmt.Sprintf("  %-10s", line[0]), line[1], e.TextWidth()))
@@ -162,6 +165,18 @@ func (c *unknownCall) closed() string {
 	return fmt.Sprintf("%s%s, by %s at %s: %s", c.Closing.Outcome, status, c.Closing.By, at(c.Closing.At), c.Closing.Reason)
 }
 
+// due says what else a rerun of the job does.
+func (c *unknownCall) due() string {
+	if len(c.Due) == 0 {
+		return ""
+	}
+	ids := make([]string, len(c.Due))
+	for i, id := range c.Due {
+		ids[i] = strconv.FormatInt(id, 10)
+	}
+	return fmt.Sprintf("a rerun ('bailing job rerun %s') makes what was approved meanwhile: %s", c.JobID, strings.Join(ids, ", "))
+}
+
 func reconcileCloseCommand() *cli.Command {
 	return &cli.Command{
 		Name: "close", Args: "JOB KEY",
@@ -177,6 +192,7 @@ Exit status: 0 closed; 2 wrong usage, no such call, a hub that refused, or no an
 			outcome := fs.String("outcome", "", "what you found: `happened or not_happened`")
 			status := fs.Int("status", 0, "the HTTP `STATUS` with which the business answered, when you know it")
 			reason := fs.String("reason", "", "how you know it, in at most 1000 characters of `TEXT`; it is kept with your name")
+			by := fs.String("by", "", "your `NAME`, when BAILING_SERVER_TOKEN is used and not a login")
 			yes := fs.Bool("yes", false, "do not ask")
 			return func(ctx context.Context, e *cli.Env, h *hub.Hub, args []string, asJSON bool) error {
 				path, err := callPath(args)
@@ -197,6 +213,9 @@ Exit status: 0 closed; 2 wrong usage, no such call, a hub that refused, or no an
 				if *status != 0 {
 					body["status"] = *status
 				}
+				if *by != "" {
+					body["by"] = *by
+				}
 				a, err := h.Ask(ctx, e, http.MethodPost, path+"/close", body, "closing the call")
 				if err != nil || !a.OK() {
 					if err == nil {
@@ -212,6 +231,9 @@ Exit status: 0 closed; 2 wrong usage, no such call, a hub that refused, or no an
 					return err
 				}
 				fmt.Fprintf(e.Stdout, "Closed: %s\n", cli.Clean(c.closed()))
+				if due := c.due(); due != "" {
+					fmt.Fprintln(e.Stdout, cli.Indent("Then "+due+".", "", e.TextWidth()))
+				}
 				return nil
 			}
 		}),

@@ -34,6 +34,18 @@ func TestReconciling(t *testing.T) {
 	if sent := h.Last(t, "POST "+call+"/close"); sent["outcome"] != "happened" || sent["status"] != float64(201) || sent["reason"] != "looked" {
 		t.Errorf("sent %v", sent)
 	}
+	if sent := h.Last(t, "POST "+call+"/close"); sent["by"] != nil {
+		t.Errorf("sent %v", sent)
+	}
+	due := strings.TrimSuffix(closedCall, "}") + `,"approvals_due":[4503599627370495,7]}`
+	h.Set("POST "+call+"/close", 200, due)
+	h.Set("GET "+call, 200, due)
+	const then = "a rerun ('bailing job rerun " + id + "') makes what was approved meanwhile: 4503599627370495, 7"
+	s.Want(0, "Then "+then+".", close+" --by Jo --yes")
+	s.Want(0, then, "reconcile show "+id+" "+callKey)
+	if sent := h.Last(t, "POST "+call+"/close"); sent["by"] != "Jo" {
+		t.Errorf("sent %v", sent)
+	}
 	h.Set("POST "+call+"/close", 409, `{"error":"this call was closed before, as not_happened; a closing is final"}`)
 	s.Want(2, "closed before, as not_happened", close+" --yes")
 	s.Want(2, "the hub has no such call", "reconcile show "+id+" "+strings.Repeat("0", 64))

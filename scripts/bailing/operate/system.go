@@ -95,48 +95,6 @@ func statusCommand() *cli.Command {
 	}
 }
 
-func auditCommand() *cli.Command {
-	return &cli.Command{
-		Name: "audit", Args: "",
-		Short: "Shows who changed the configuration of a hub, or looked at a secret, latest first.",
-		Long:  "Exit status: 0 shown; 2 wrong usage or no answer.\n\n" + hub.Help,
-		New: asking(0, "audit takes no arguments", func(fs *flag.FlagSet) run {
-			var p page
-			p.declare(fs)
-			return func(ctx context.Context, e *cli.Env, h *hub.Hub, _ []string, asJSON bool) error {
-				query, err := p.query()
-				if err != nil {
-					return err
-				}
-				var all []struct {
-					TS     string `json:"ts"`
-					By     string `json:"by"`
-					Method string `json:"method"`
-					Path   string `json:"path"`
-					Event  string `json:"event"`
-				}
-				a, err := h.Get(ctx, e, "/admin/api/config-audit"+query, "reading the audit", &all)
-				if err != nil || asJSON {
-					return orJSON(e, a, err)
-				}
-				if len(all) == 0 {
-					fmt.Fprintln(e.Stdout, "No changes.")
-					return nil
-				}
-				t := cli.Table{Head: []string{"TIME", "BY", "METHOD", "PATH", "EVENT"}}
-				for _, c := range all {
-					if c.Event == "" {
-						c.Event = "config_change"
-					}
-					t.Rows = append(t.Rows, []string{at(c.TS), c.By, c.Method, c.Path, c.Event})
-				}
-				t.PrintOrStack(e)
-				return nil
-			}
-		}),
-	}
-}
-
 // orJSON is the error, or without one the hub's answer as it came.
 func orJSON(e *cli.Env, a hub.Answer, err error) error {
 	if err != nil {

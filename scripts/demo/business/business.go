@@ -59,6 +59,7 @@ func New(o Options) *Business {
 	b.mux.HandleFunc(SpecPath, b.spec)
 	b.mux.HandleFunc("POST "+ProbePath, b.probe)
 	b.mux.HandleFunc("POST "+CallbackPath, b.callback)
+	b.mux.HandleFunc("POST "+ApprovalsPath, b.question)
 	return b
 }
 
@@ -170,9 +171,18 @@ func (b *Business) once(r request, run func(request) reply) (out reply, again bo
 
 // callback takes a signed callback of the hub.
 func (b *Business) callback(w http.ResponseWriter, r *http.Request) {
-	body, ok := readBody(w, r)
+	body, id, ok := b.fromHub(w, r)
 	if !ok {
 		return
+	}
+	b.records.addCallback(Callback{Body: string(body), WebhookID: id, At: b.o.Clock.Now()})
+	send(w, reply{http.StatusOK, map[string]any{"ok": true}})
+}
+
+// fromHub reads the body of what the hub tells this business and checks its signatures; when it returns false, it has answered.
+func (b *Business) fromHub(w http.ResponseWriter, r *http.Request) (body []byte, id string, ok bool) {
+	if body, ok = readBody(w, r); !ok {
+		return nil, "", false
 	}
 	h, now, secret := r.Header, b.o.Clock.Now(), b.callbackSecret()
 	good := verifyCallback(secret, body, h.Get("X-Bailing-Timestamp"), h.Get("X-Bailing-Signature"), now)
@@ -181,10 +191,9 @@ func (b *Business) callback(w http.ResponseWriter, r *http.Request) {
 	if sent := standard != (webhook{}); !good || sent && !verifyWebhook(secret, standard, body, now) {
 		b.records.reject()
 		fail(w, http.StatusUnauthorized, "bad signature")
-		return
+		return nil, "", false
 	}
-	b.records.addCallback(Callback{Body: string(body), WebhookID: standard.id, At: now})
-	send(w, reply{http.StatusOK, map[string]any{"ok": true}})
+	return body, standard.id, true
 }
 
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {

@@ -53,6 +53,7 @@ type records struct {
 	callbacks []Callback
 	reads     []SpecRead
 	probes    []Probe
+	questions []Question
 	rejected  int
 }
 
@@ -119,7 +120,7 @@ func (b *Business) Probes() []Probe {
 	return slices.Clone(b.records.probes)
 }
 
-// Rejected counts calls, probes and callbacks whose signature was missing, wrong or out of the window.
+// Rejected counts calls, probes, callbacks and approval requests whose signature was missing, wrong or out of the window.
 func (b *Business) Rejected() int {
 	b.records.mu.Lock()
 	defer b.records.mu.Unlock()

@@ -32,11 +32,18 @@ func answer(w http.ResponseWriter, payload []byte) error {
 			return errors.New("body is not base64")
 		}
 	}
+	writeHead(w, res.StatusCode, res.Headers, res.MultiValueHeaders)
+	_, _ = w.Write(body) // fails only when the client is gone, or for a status without body
+	return nil
+}
+
+// writeHead writes status and headers as the service does.
+func writeHead(w http.ResponseWriter, status int, single map[string]string, multi map[string][]string) {
 	function := http.Header{}
-	for name, value := range res.Headers {
+	for name, value := range single {
 		function.Set(name, value)
 	}
-	for name, values := range res.MultiValueHeaders {
+	for name, values := range multi {
 		function.Del(name)
 		for _, v := range values {
 			function.Add(name, v)
@@ -57,9 +64,7 @@ func answer(w http.ResponseWriter, payload []byte) error {
 	for name, values := range function {
 		w.Header()[name] = values
 	}
-	w.WriteHeader(res.StatusCode)
-	_, _ = w.Write(body) // fails only when the client is gone, or for a status without body
-	return nil
+	w.WriteHeader(status)
 }
 
 // refuse answers in the gateway's own voice.

@@ -18,5 +18,15 @@
 //	504 {"message":"Endpoint request timed out"}       no answer within 29 s; the function goes on
 //
 // An invocation belongs to the Gateway, not to the request: it goes on when the client leaves, and Shutdown waits for it.
-// Streaming functions are refused by New.
+//
+// A streaming function's answer reaches the client piece by piece, each flushed. Its limits are the service's, and one of this host:
+//
+//	16 KiB  within which status, headers and the zero bytes behind them must be there; else 502
+//	15 min  for the whole answer
+//	5 min   without a byte from the function, from the request on
+//	30 s    for a client to take one piece; one that does not is taken for gone
+//
+// Until the head of the answer is sent, what goes wrong is 502 or 504 as above; afterwards the connection is cut, so that no client
+// takes half an answer for a whole one. Nothing is kept but the piece that is on its way: a slow client holds the function's stream
+// back, never its work. When the client is gone the stream is read to its end and dropped.
 package gateway

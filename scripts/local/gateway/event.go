@@ -18,7 +18,7 @@ import (
 )
 
 // event is the proxy event of r as JSON. path is the path as sent, without the stage.
-func (g *Gateway) event(r *http.Request, id, path string, route routetree.Match[invoke.Function], body []byte) ([]byte, error) {
+func (g *Gateway) event(r *http.Request, id, path string, route routetree.Match[target], body []byte) ([]byte, error) {
 	now := g.o.Clock.Now()
 	sourceIP := sourceIP(r)
 	headers := g.headers(r, id, sourceIP)

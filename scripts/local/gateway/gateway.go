@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/google/uuid"
@@ -31,13 +32,20 @@ type Options struct {
 // Gateway is an http.Handler over the functions of one topology. Call [Gateway.Shutdown] at the end.
 type Gateway struct {
 	o     Options
-	tree  routetree.Tree[invoke.Function]
+	wait  time.Duration // for a client to take a piece of a stream
+	tree  routetree.Tree[target]
 	ctx   context.Context // of all invocations
 	abort context.CancelFunc
 
 	mu      sync.Mutex
 	closed  bool
 	running sync.WaitGroup
+}
+
+// target is what a route leads to.
+type target struct {
+	invoke.Function
+	streaming bool
 }
 
 // New builds the gateway of t. functions holds the handlers by function name; it must have every function with routes, and may have
@@ -52,19 +60,24 @@ func New(t topology.Topology, functions map[string]lambda.Handler, o Options) (*
 	if o.NewID == nil {
 		o.NewID = uuid.NewString
 	}
-	g := &Gateway{o: o}
+	g := &Gateway{o: o, wait: defaultWait}
 	var errs []error
 	for _, f := range t.Functions {
 		if len(f.Routes) == 0 {
 			continue
 		}
+		h := functions[f.Name]
+		_, streams := h.(lambdahttp.StreamHandler)
 		switch {
-		case functions[f.Name] == nil:
+		case h == nil:
 			errs = append(errs, fmt.Errorf("function %s has routes and no handler", f.Name))
-		case f.Streaming:
-			errs = append(errs, fmt.Errorf("function %s: response streaming is not served here", f.Name))
+		case f.Streaming && !streams:
+			errs = append(errs, fmt.Errorf("function %s: %w", f.Name, invoke.ErrNotStreaming))
 		}
-		fn := invoke.Function{Name: f.Name, Handler: functions[f.Name], Timeout: f.Timeout, Clock: o.Clock, NewID: o.NewID}
+		fn := target{
+			Function:  invoke.Function{Name: f.Name, Handler: h, Timeout: f.Timeout, Clock: o.Clock, NewID: o.NewID},
+			streaming: f.Streaming,
+		}
 		for _, r := range f.Routes {
 			if err := g.tree.Add(r.Method, r.Path, fn); err != nil {
 				errs = append(errs, fmt.Errorf("function %s: %w", f.Name, err))
@@ -111,7 +124,11 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusInternalServerError, "Internal server error")
 		return
 	}
-	g.serve(w, id, route.Value, payload)
+	if route.Value.streaming {
+		g.stream(w, id, route.Value.Function, payload)
+		return
+	}
+	g.serve(w, id, route.Value.Function, payload)
 }
 
 type result struct {

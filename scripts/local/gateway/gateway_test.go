@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"bailing/scripts/local/invoke"
 	"bailing/shared/clock"
 	"bailing/shared/lambdahttp"
 	"bailing/shared/topology"
@@ -131,7 +132,7 @@ func TestNewWantsEveryFunctionWithRoutes(t *testing.T) {
 	}
 	streaming := routes("GET /a")
 	streaming.Functions[0].Streaming = true
-	if _, err := New(streaming, map[string]lambda.Handler{"f": function(nil)}, Options{}); err == nil || !strings.Contains(err.Error(), "streaming") {
+	if _, err := New(streaming, map[string]lambda.Handler{"f": function(nil)}, Options{}); err == nil || !errors.Is(err, invoke.ErrNotStreaming) {
 		t.Errorf("err = %v", err)
 	}
 }

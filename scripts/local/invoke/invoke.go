@@ -47,27 +47,39 @@ const (
 // Invoke runs the handler once and waits for it. The context that the handler sees ends with ctx, and with the
 // deadline on the function's clock.
 func (f Function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
-	if len(payload) > lambdahttp.EventMax {
-		return nil, fmt.Errorf("%s: %w: %d bytes", f.Name, ErrEventTooLarge, len(payload))
+	timed, stop, err := f.begin(ctx, payload)
+	if err != nil {
+		return nil, err
 	}
-	newID := f.NewID
-	if newID == nil {
-		newID = uuid.NewString
-	}
-	ctx = lambdacontext.NewContext(ctx, &lambdacontext.LambdaContext{AwsRequestID: newID(), InvokedFunctionArn: f.ARN()})
-	timed, stop := WithTimeout(ctx, f.Clock, f.Timeout)
 	defer stop()
-
 	out, err := call(timed, f.Handler, payload)
 	switch {
 	case errors.Is(timed.Err(), context.DeadlineExceeded):
-		return nil, fmt.Errorf("%s: %w after %s", f.Name, ErrTimeout, f.Timeout)
+		return nil, f.timedOut()
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", f.Name, err)
 	case len(out) > lambdahttp.ResponseMax:
 		return nil, fmt.Errorf("%s: %w: %d bytes", f.Name, ErrResponseTooLarge, len(out))
 	}
 	return out, nil
+}
+
+// begin checks the event and makes the context of one invocation; stop must be called.
+func (f Function) begin(ctx context.Context, payload []byte) (timed context.Context, stop func(), err error) {
+	if len(payload) > lambdahttp.EventMax {
+		return nil, nil, fmt.Errorf("%s: %w: %d bytes", f.Name, ErrEventTooLarge, len(payload))
+	}
+	newID := f.NewID
+	if newID == nil {
+		newID = uuid.NewString
+	}
+	ctx = lambdacontext.NewContext(ctx, &lambdacontext.LambdaContext{AwsRequestID: newID(), InvokedFunctionArn: f.ARN()})
+	timed, stop = WithTimeout(ctx, f.Clock, f.Timeout)
+	return timed, stop, nil
+}
+
+func (f Function) timedOut() error {
+	return fmt.Errorf("%s: %w after %s", f.Name, ErrTimeout, f.Timeout)
 }
 
 func call(ctx context.Context, h lambda.Handler, payload []byte) (out []byte, err error) {

@@ -49,6 +49,8 @@ func (s *Stack) configure(o Options) error {
 		"BAILING_KEY_FILE": filepath.Join(dir, keyFile), "BAILING_SERVER_TOKEN": s.ServerToken,
 		"BAILING_BOOTSTRAP_ADMIN_USERNAME": s.AdminUsername, "BAILING_BOOTSTRAP_ADMIN_PASSWORD": s.AdminPassword,
 		"BAILING_EGRESS_ALLOW": o.EgressAllow, "BAILING_JSON_BODY_MAX_BYTES": os.Getenv("BAILING_JSON_BODY_MAX_BYTES"),
+		"BAILING_AUDIT_RETENTION_DAYS": os.Getenv("BAILING_AUDIT_RETENTION_DAYS"), "BAILING_PUBLIC_URL": s.URL,
+		"BAILING_ALERTS_TYPE": os.Getenv("BAILING_ALERTS_TYPE"), "BAILING_ALERTS_URL": os.Getenv("BAILING_ALERTS_URL"), "BAILING_ALERTS_TO": os.Getenv("BAILING_ALERTS_TO"),
 	}
 	return s.readEnv()
 }
@@ -67,8 +69,20 @@ func (s *Stack) addQueues(urls map[string]string) error {
 	return s.readEnv()
 }
 
+// addMachines adds the ARNs of the state machines to the environment.
+func (s *Stack) addMachines(arns map[string]string) error {
+	for name, arn := range arns {
+		s.env[machineVariable(name)] = arn
+	}
+	return s.readEnv()
+}
+
 func queueVariable(queue string) string {
 	return "BAILING_" + strings.ToUpper(strings.ReplaceAll(queue, "-", "_")) + "_QUEUE_URL"
+}
+
+func machineVariable(machine string) string {
+	return "BAILING_" + strings.ToUpper(strings.ReplaceAll(machine, "-", "_")) + "_MACHINE"
 }
 
 // environment is what a deployment sets for f: of the shared environment only what the topology grants f the use of. So a
@@ -85,8 +99,16 @@ func (s *Stack) environment(f topology.Function) map[string]string {
 		"BAILING_KEY_FILE":     grants(topology.OnKey, topology.KeySecrets),
 		"BAILING_SERVER_TOKEN": f.NeedsServerToken(),
 
+		"BAILING_PUBLIC_URL":  f.Tells,
+		"BAILING_ALERTS_TYPE": f.Tells,
+		"BAILING_ALERTS_URL":  f.Tells,
+		"BAILING_ALERTS_TO":   f.Tells,
+
 		"BAILING_BOOTSTRAP_ADMIN_USERNAME": f.Logins,
 		"BAILING_BOOTSTRAP_ADMIN_PASSWORD": f.Logins,
+	}
+	for _, m := range t.Machines {
+		kept[machineVariable(m.Name)] = grants(topology.OnMachine, m.Name)
 	}
 	for _, q := range t.Queues {
 		kept[queueVariable(q.Name)] = grants(topology.OnQueue, q.Name)

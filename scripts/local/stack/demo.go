@@ -71,6 +71,7 @@ func startDemo(ctx context.Context, hub, serverToken string, c clock.Clock, log 
 			"tools": map[string]any{
 				"sources":   []any{map[string]any{"provider": DemoProvider, "allow": []any{"demo.*"}, "subject_field": "operator_uid"}},
 				"max_calls": 5,
+				"approval":  map[string]any{"type": "business_webhook", "url": d.BusinessURL + business.ApprovalsPath},
 			},
 		}},
 		{"clients", map[string]any{

@@ -17,6 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"bailing/functions/admin"
+	"bailing/functions/approvals"
+	"bailing/functions/approvalwait"
 	"bailing/functions/callbackworker"
 	"bailing/functions/jobworker"
 	"bailing/functions/refresher"
@@ -46,7 +48,7 @@ type Options struct {
 	Output                       io.Writer     // logs and metrics of the functions; nil = discarded
 	Level                        slog.Level
 	Clock                        clock.Clock // nil = the machine's
-	Manual                       bool        // no pollers: whoever started the stack delivers messages and sweeps, for tests
+	Manual                       bool        // no pollers: whoever started the stack delivers messages, sweeps and moves executions on, for tests
 	Build                        Builder     // nil = all functions run in this process
 }
 
@@ -112,7 +114,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	if o.Dir != "" {
 		awsDir = filepath.Join(o.Dir, "aws")
 	}
-	if s.AWS, err = awslocal.Open(awslocal.Options{Dir: awsDir, Logger: s.log}); err != nil {
+	if s.AWS, err = awslocal.Open(awslocal.Options{Dir: awsDir, Logger: s.log, ManualExecutions: o.Manual}); err != nil {
 		return nil, errors.Join(fmt.Errorf("stack: %w", err), listener.Close())
 	}
 	if err = s.serve(ctx, o, listener); err != nil {
@@ -137,12 +139,13 @@ func (s *Stack) serve(ctx context.Context, o Options, listener net.Listener) (er
 	if err != nil {
 		return err
 	}
-	if err := s.addQueues(made.QueueURLs); err != nil {
+	if err := errors.Join(s.addQueues(made.QueueURLs), s.addMachines(made.Machines)); err != nil {
 		return err
 	}
 	if err := s.build(ctx, t, o); err != nil {
 		return err
 	}
+	s.AWS.StepFunctions().SetInvoke(s.invoker(t, o))
 	local = s.platform("local", o)
 	// This process is the only host: whatever an earlier life left running has no worker any more.
 	if _, err := (&job.Sweeper{Lifecycle: local.Lifecycle(local.Store())}).Reclaim(ctx); err != nil {
@@ -185,7 +188,8 @@ func (s *Stack) build(ctx context.Context, t topology.Topology, o Options) error
 	if o.Build == nil {
 		inProcess := map[string]func(*platform.Platform) (lambda.Handler, error){
 			"runs": runs.New, "admin": admin.New, "jobworker": jobworker.New, "callbackworker": callbackworker.New,
-			"sweeper": sweeper.New, "refresher": refresher.New,
+			"sweeper": sweeper.New, "refresher": refresher.New, "approvalwait": approvalwait.New,
+			"approvals": approvals.New,
 		}
 		build = func(f topology.Function) (lambda.Handler, error) {
 			if inProcess[f.Name] == nil {
@@ -255,6 +259,7 @@ func (s *Stack) Close() error {
 	if s.gateway != nil {
 		s.gateway.Shutdown(ctx)
 	}
+	s.drain()
 	s.running.Wait()
 	for _, f := range s.Functions {
 		if c, ok := f.(io.Closer); ok {

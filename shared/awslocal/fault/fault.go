@@ -7,9 +7,9 @@ import (
 
 // Op describes one request to a stand-in.
 type Op struct {
-	Service   string // "dynamodb", "sqs" or "s3"
+	Service   string // "dynamodb", "sqs", "s3" or "sfn"
 	Action    string // the API's operation name, for example "TransactWriteItems"
-	Resource  string // table, queue or bucket name; the first one of a batch
+	Resource  string // name of the table, queue, bucket or state machine; the first one of a batch
 	AccessKey string // access key id that signed the request; tells callers apart
 	Seq       int    // 1 for the first request of this caller since the injector was made or reset
 }

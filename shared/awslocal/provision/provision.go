@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
@@ -21,17 +22,18 @@ import (
 type Resources struct {
 	QueueURLs map[string]string // by logical name
 	Bucket    string
+	Machines  map[string]string // ARNs by logical name
 }
 
-// Create makes every table, queue (with its dead-letter queue) and the bucket of t whose name, after prefix, does not exist
+// Create makes every table, queue (with its dead-letter queue), state machine and the bucket of t whose name, after prefix, does not exist
 // yet. A table that exists gets what an earlier topology left out: indexes, filled with the items that are there, and
-// its expiry. Indexes that t does not have stay. What exists in another shape than t wants it is never changed: that is
+// its expiry. A machine that exists gets its definition, in which functions have the ARNs of the local stack. Indexes that t does not have stay. What exists in another shape than t wants it is never changed: that is
 // an error which wraps [ErrOtherShape].
 //
 // Each step is one request and looks first at what is there, so a Create that died or failed is finished by the next one.
 // Tables and indexes must be ready when their creation is answered, as they are in the stand-in.
 func Create(ctx context.Context, c aws.Config, t topology.Topology, prefix string) (Resources, error) {
-	r := Resources{QueueURLs: map[string]string{}, Bucket: prefix + t.Bucket.Name}
+	r := Resources{QueueURLs: map[string]string{}, Bucket: prefix + t.Bucket.Name, Machines: map[string]string{}}
 	db := dynamodb.NewFromConfig(c)
 	for _, table := range t.Tables {
 		if err := provisionTable(ctx, db, table, prefix+table.Name); err != nil {
@@ -51,6 +53,14 @@ func Create(ctx context.Context, c aws.Config, t topology.Topology, prefix strin
 	var owned *s3types.BucketAlreadyOwnedByYou
 	if err != nil && !errors.As(err, &owned) {
 		return r, fmt.Errorf("provision: bucket: %w", err)
+	}
+	executions := sfn.NewFromConfig(c)
+	for _, m := range t.Machines {
+		arn, err := createMachine(ctx, executions, m, prefix)
+		if err != nil {
+			return r, fmt.Errorf("provision: machine %s: %w", m.Name, err)
+		}
+		r.Machines[m.Name] = arn
 	}
 	return r, nil
 }

@@ -122,10 +122,16 @@ func jobs(t topology.Topology) *topology.Table {
 	panic("no table of jobs")
 }
 
-// older is the topology of a release whose table jobs had the first n indexes only, and no expiry.
+// older is the topology of a release whose table jobs had the first n indexes only, and in which neither jobs nor audit records
+// expired.
 func older(n int) topology.Topology {
 	t := topology.System()
-	jobs(t).Indexes, jobs(t).TTL = jobs(t).Indexes[:n], ""
+	jobs(t).Indexes = jobs(t).Indexes[:n]
+	for i := range t.Tables {
+		if name := t.Tables[i].Name; name == topology.TableJobs || name == topology.TableLedger {
+			t.Tables[i].TTL = ""
+		}
+	}
 	return t
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"bailing/shared/approval"
 	"bailing/shared/awslocal/awslocaltest"
 	"bailing/shared/awslocal/fault"
 	"bailing/shared/awslocal/provision"
@@ -59,6 +60,9 @@ type World struct {
 	Sweeper   *job.Sweeper
 	Tools     *toolcall.Service
 	Runner    *jobrun.Runner
+	Clerk     *approval.Clerk
+	Keeper    *approval.Keeper
+	Waits     *Waits
 
 	t testing.TB
 }
@@ -86,7 +90,7 @@ func New(t testing.TB, options ...Option) *World {
 	for _, o := range options {
 		o(&set)
 	}
-	w := &World{t: t, Clock: clock.NewManual(Start), Queue: &Queue{}, Notices: &Notices{}, Logs: &Logs{}, Business: &Business{}, Model: &Model{}}
+	w := &World{t: t, Clock: clock.NewManual(Start), Queue: &Queue{}, Notices: &Notices{}, Logs: &Logs{}, Business: &Business{}, Model: &Model{}, Waits: &Waits{}}
 	start := []awslocaltest.Option{awslocaltest.SharedClock(w.Clock)}
 	if set.noRetries {
 		start = append(start, awslocaltest.NoRetries())
@@ -100,7 +104,7 @@ func New(t testing.TB, options ...Option) *World {
 	config := platform.Config{
 		Region: hub.Region, Endpoint: w.Env.Endpoint, AccessKey: AccessKey, SecretKey: "secret",
 		TablePrefix: Prefix, Bucket: made.Bucket, JobsQueueURL: made.QueueURLs[topology.QueueJobs],
-		CallbacksQueueURL: made.QueueURLs[topology.QueueCallbacks], KeyFile: filepath.Join(t.TempDir(), "secrets.key"), ServerToken: ServerToken, BodyMax: 1 << 20,
+		CallbacksQueueURL: made.QueueURLs[topology.QueueCallbacks], ApprovalsMachine: made.Machines[topology.MachineApprovals], KeyFile: filepath.Join(t.TempDir(), "secrets.key"), ServerToken: ServerToken, BodyMax: 1 << 20,
 	}
 	for _, f := range set.adjust {
 		f(&config)
@@ -124,7 +128,9 @@ func (w *World) wire(c aws.Config, bucket string) {
 	w.Reader = &job.Reader{Store: w.Store}
 	w.Lifecycle = &job.Lifecycle{Store: w.Store, Queue: w.Queue, Notifier: w.Notices, Clock: w.Clock, Logger: log}
 	w.Sweeper = &job.Sweeper{Lifecycle: w.Lifecycle}
-	w.Tools = &toolcall.Service{Store: w.Store, HTTP: w.Business, Secrets: w.Secrets, Clock: w.Clock, Logger: log}
+	w.Tools = &toolcall.Service{Store: w.Store, HTTP: w.Business, Secrets: w.Secrets, Waits: w.Waits, Clock: w.Clock, Logger: log}
+	w.Clerk = &approval.Clerk{Store: w.Store, Queue: w.Queue, Waits: w.Waits, Clock: w.Clock, Logger: log}
+	w.Keeper = &approval.Keeper{Store: w.Store, Waits: w.Waits, Clock: w.Clock, Logger: log}
 	w.Runner = &jobrun.Runner{
 		Jobs: w.Lifecycle, Store: w.Store, Model: w.Model, Tools: w.Tools, Secrets: w.Secrets, Clock: w.Clock, Logger: log,
 		Worker: func() string { return "worker-" + platform.NewID() },

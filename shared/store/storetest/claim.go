@@ -155,7 +155,7 @@ func (b *bundle) fencedWrites(t *testing.T, f job.Fence) map[string]error {
 	_, finish := b.Store.FinishJob(ctx, f, job.Outcome{Status: job.Done, Now: b.now}, ev)
 	return map[string]error{
 		"SaveRound":    b.Store.SaveRound(ctx, f, jobrun.Round{Number: 1, Message: model.Message{Content: "late"}}, ev),
-		"BeginCall":    b.Store.BeginCall(ctx, f, ev),
+		"BeginCall":    b.Store.BeginCall(ctx, f, nil, ev),
 		"CompleteCall": b.Store.CompleteCall(ctx, f, toolcall.Record{Round: 1}, ev),
 		"ReleaseJob":   b.Store.ReleaseJob(ctx, f, job.Release{Now: b.now}, ev),
 		"FinishJob":    finish,

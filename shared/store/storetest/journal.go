@@ -53,7 +53,7 @@ func record(text string) toolcall.Record {
 func reserved(t *testing.T, b *bundle) {
 	j, f := b.running(t)
 	e := b.entry(f, "h1")
-	must(t, b.Store.Reserve(t.Context(), f, e, b.event("tool_call")))
+	must(t, b.Store.Reserve(t.Context(), f, e, nil, b.event("tool_call")))
 	wantEqual(t, "entry", b.view(t, j.ID, "h1").Entry, &e)
 	open := e.Open()
 	wantEqual(t, "open call", b.read(t, j.ID).Open, &open)
@@ -70,7 +70,7 @@ func reservedOnce(t *testing.T, b *bundle) {
 	errs := make([]error, workers)
 	var wg sync.WaitGroup
 	for i := range workers {
-		wg.Go(func() { errs[i] = b.Store.Reserve(t.Context(), f, b.entry(f, "h1"), b.event("tool_call")) })
+		wg.Go(func() { errs[i] = b.Store.Reserve(t.Context(), f, b.entry(f, "h1"), nil, b.event("tool_call")) })
 	}
 	wg.Wait()
 	won := 0
@@ -84,17 +84,17 @@ func reservedOnce(t *testing.T, b *bundle) {
 	wantEqual(t, "reservations", won, 1)
 	// Completed or not, and under any later claim.
 	must(t, b.Store.CompleteReserved(t.Context(), f, b.entry(f, "h1"), record("x"), b.event("tool_result")))
-	wantErr(t, b.Store.Reserve(t.Context(), f, b.entry(f, "h1"), b.event("again")), toolcall.ErrReserved)
+	wantErr(t, b.Store.Reserve(t.Context(), f, b.entry(f, "h1"), nil, b.event("again")), toolcall.ErrReserved)
 	must(t, b.Store.ReleaseJob(t.Context(), f, job.Release{Now: b.now}, b.event("yield")))
 	next := b.claim(t, j.ID)
-	wantErr(t, b.Store.Reserve(t.Context(), next, b.entry(next, "h1"), b.event("again")), toolcall.ErrReserved)
+	wantErr(t, b.Store.Reserve(t.Context(), next, b.entry(next, "h1"), nil, b.event("again")), toolcall.ErrReserved)
 	wantEqual(t, "open call", b.read(t, j.ID).Open, nil)
 }
 
 func oneOpenCall(t *testing.T, b *bundle) {
 	j, f := b.running(t)
-	must(t, b.Store.Reserve(t.Context(), f, b.entry(f, "h1"), b.event("tool_call")))
-	wantErr(t, b.Store.Reserve(t.Context(), f, b.entry(f, "h2"), b.event("another")), toolcall.ErrReserved)
+	must(t, b.Store.Reserve(t.Context(), f, b.entry(f, "h1"), nil, b.event("tool_call")))
+	wantErr(t, b.Store.Reserve(t.Context(), f, b.entry(f, "h2"), nil, b.event("another")), toolcall.ErrReserved)
 	wantEqual(t, "entry of the second", b.view(t, j.ID, "h2").Entry, nil)
 }
 
@@ -102,7 +102,7 @@ func completed(t *testing.T, b *bundle) {
 	for _, text := range []string{"short", strings.Repeat("答", 30_000)} { // within an item, and beside it
 		j, f := b.running(t)
 		e := b.entry(f, "h1")
-		must(t, b.Store.Reserve(t.Context(), f, e, b.event("tool_call")))
+		must(t, b.Store.Reserve(t.Context(), f, e, nil, b.event("tool_call")))
 		e.State, e.UpdatedAt = toolcall.Completed, b.now.Add(time.Second)
 		rec := record(text)
 		must(t, b.Store.SaveRound(t.Context(), f, round(1), b.event("round")))
@@ -113,14 +113,14 @@ func completed(t *testing.T, b *bundle) {
 		rounds, err := b.Store.LoadRounds(t.Context(), j.ID)
 		must(t, err)
 		wantEqual(t, "outcome", rounds[0].Calls[2], rec)
-		must(t, b.Store.Reserve(t.Context(), f, b.entry(f, "h2"), b.event("next")))
+		must(t, b.Store.Reserve(t.Context(), f, b.entry(f, "h2"), nil, b.event("next")))
 	}
 }
 
 func uncertain(t *testing.T, b *bundle) {
 	j, f := b.running(t)
 	e := b.entry(f, "h1")
-	must(t, b.Store.Reserve(t.Context(), f, e, b.event("tool_call")))
+	must(t, b.Store.Reserve(t.Context(), f, e, nil, b.event("tool_call")))
 	e.State, e.Reason = toolcall.Uncertain, "timeout"
 	for range 2 {
 		must(t, b.Store.MarkUncertain(t.Context(), f, e, record(""), b.event("uncertain")))
@@ -128,12 +128,12 @@ func uncertain(t *testing.T, b *bundle) {
 	wantEqual(t, "entry", b.view(t, j.ID, "h1").Entry, &e)
 	open := e.Open()
 	wantEqual(t, "open call", b.read(t, j.ID).Open, &open)
-	wantErr(t, b.Store.Reserve(t.Context(), f, b.entry(f, "h2"), b.event("another")), toolcall.ErrReserved)
+	wantErr(t, b.Store.Reserve(t.Context(), f, b.entry(f, "h2"), nil, b.event("another")), toolcall.ErrReserved)
 }
 
 func settledOnlyOpen(t *testing.T, b *bundle) {
 	j, f := b.running(t)
-	must(t, b.Store.Reserve(t.Context(), f, b.entry(f, "h1"), b.event("tool_call")))
+	must(t, b.Store.Reserve(t.Context(), f, b.entry(f, "h1"), nil, b.event("tool_call")))
 	wantErr(t, b.Store.CompleteReserved(t.Context(), f, b.entry(f, "h2"), record("x"), b.event("x")), toolcall.ErrNotOpen)
 	wantErr(t, b.Store.MarkUncertain(t.Context(), f, b.entry(f, "h2"), record("x"), b.event("x")), toolcall.ErrNotOpen)
 	wantEqual(t, "entry", b.view(t, j.ID, "h2").Entry, nil)
@@ -145,11 +145,11 @@ func settledOnlyOpen(t *testing.T, b *bundle) {
 
 func fencedJournal(t *testing.T, b *bundle) {
 	j, f := b.running(t)
-	must(t, b.Store.Reserve(t.Context(), f, b.entry(f, "h1"), b.event("tool_call")))
+	must(t, b.Store.Reserve(t.Context(), f, b.entry(f, "h1"), nil, b.event("tool_call")))
 	must(t, b.Store.ReleaseJob(t.Context(), f, job.Release{Recovered: true, Now: b.now}, b.event("recovered")))
 	late := func() {
 		t.Helper()
-		wantErr(t, b.Store.Reserve(t.Context(), f, b.entry(f, "h2"), b.event("late")), job.ErrLostClaim)
+		wantErr(t, b.Store.Reserve(t.Context(), f, b.entry(f, "h2"), nil, b.event("late")), job.ErrLostClaim)
 		wantErr(t, b.Store.CompleteReserved(t.Context(), f, b.entry(f, "h1"), record("late"), b.event("late")), job.ErrLostClaim)
 		wantErr(t, b.Store.MarkUncertain(t.Context(), f, b.entry(f, "h1"), record("late"), b.event("late")), job.ErrLostClaim)
 	}
@@ -160,13 +160,13 @@ func fencedJournal(t *testing.T, b *bundle) {
 	b.finish(t, next)
 	late()
 	gone := job.Fence{JobID: uuid.NewString(), Claim: 1}
-	wantErr(t, b.Store.Reserve(t.Context(), gone, b.entry(gone, "h1"), b.event("late")), job.ErrLostClaim)
+	wantErr(t, b.Store.Reserve(t.Context(), gone, b.entry(gone, "h1"), nil, b.event("late")), job.ErrLostClaim)
 }
 
 func openSurvives(t *testing.T, b *bundle) {
 	j, f := b.running(t)
 	e := b.entry(f, "h1")
-	must(t, b.Store.Reserve(t.Context(), f, e, b.event("tool_call")))
+	must(t, b.Store.Reserve(t.Context(), f, e, nil, b.event("tool_call")))
 	must(t, b.Store.ReleaseJob(t.Context(), f, job.Release{Recovered: true, Now: b.now}, b.event("recovered")))
 	claimed, err := b.Store.ClaimJob(t.Context(), j.ID, uuid.NewString(), b.now, b.now.Add(lease))
 	must(t, err)
@@ -194,11 +194,11 @@ func ticketWhole(t *testing.T, b *bundle) {
 			if sealed {
 				want.Sealed, want.Intent = string(want.Intent), nil
 			}
-			must(t, b.Store.OpenTicket(t.Context(), f, want, record("waits"), b.event("pending")))
+			must(t, b.Store.OpenTicket(t.Context(), f, toolcall.Opening{Ticket: want}, record("waits"), b.event("pending")))
 			got, err := b.Store.ReadTicket(t.Context(), want.ID)
 			must(t, err)
 			wantEqual(t, "ticket", got, &want)
-			lookup := approval.Lookup{ID: want.ID, State: approval.Pending, ExpiresAt: want.ExpiresAt}
+			lookup := approval.Lookup{ID: want.ID, State: approval.Pending, ArgsHash: "h1", ExpiresAt: want.ExpiresAt}
 			wantEqual(t, "lookup", b.view(t, j.ID, "h1").Ticket, &lookup)
 			wantEqual(t, "lookup of other arguments", b.view(t, j.ID, "h2").Ticket, nil)
 			rounds, err := b.Store.LoadRounds(t.Context(), j.ID)
@@ -215,12 +215,12 @@ func ticketWhole(t *testing.T, b *bundle) {
 func ticketOnce(t *testing.T, b *bundle) {
 	_, f := b.running(t)
 	first := b.ticket(f, "h1", 1)
-	must(t, b.Store.OpenTicket(t.Context(), f, first, record("waits"), b.event("pending")))
-	wantErr(t, b.Store.OpenTicket(t.Context(), f, b.ticket(f, "h1", 1), record("waits"), b.event("again")), approval.ErrExists)
-	wantErr(t, b.Store.OpenTicket(t.Context(), f, first, record("waits"), b.event("again")), approval.ErrExists)
+	must(t, b.Store.OpenTicket(t.Context(), f, toolcall.Opening{Ticket: first}, record("waits"), b.event("pending")))
+	wantErr(t, b.Store.OpenTicket(t.Context(), f, toolcall.Opening{Ticket: b.ticket(f, "h1", 1)}, record("waits"), b.event("again")), approval.ErrExists)
+	wantErr(t, b.Store.OpenTicket(t.Context(), f, toolcall.Opening{Ticket: first}, record("waits"), b.event("again")), approval.ErrExists)
 	other := b.ticket(f, "h2", 1)
 	other.ID = first.ID
-	wantErr(t, b.Store.OpenTicket(t.Context(), f, other, record("waits"), b.event("again")), approval.ErrIDTaken)
+	wantErr(t, b.Store.OpenTicket(t.Context(), f, toolcall.Opening{Ticket: other}, record("waits"), b.event("again")), approval.ErrIDTaken)
 	wantEqual(t, "lookup", b.view(t, f.JobID, "h2").Ticket, nil)
 }
 
@@ -228,7 +228,7 @@ func fencedTicket(t *testing.T, b *bundle) {
 	j, f := b.running(t)
 	must(t, b.Store.ReleaseJob(t.Context(), f, job.Release{Now: b.now}, b.event("yield")))
 	late := b.ticket(f, "h1", 1)
-	wantErr(t, b.Store.OpenTicket(t.Context(), f, late, record("waits"), b.event("late")), job.ErrLostClaim)
+	wantErr(t, b.Store.OpenTicket(t.Context(), f, toolcall.Opening{Ticket: late}, record("waits"), b.event("late")), job.ErrLostClaim)
 	got, err := b.Store.ReadTicket(t.Context(), late.ID)
 	must(t, err)
 	wantEqual(t, "ticket", got, nil)

@@ -170,7 +170,7 @@ func jobTickets(t *testing.T, b *bundle) {
 	for i, args := range []string{"b", "a"} {
 		ticket := b.ticket(f, args, 10)
 		ticket.CreatedAt = b.now.Add(time.Duration(i) * time.Second)
-		must(t, b.Store.OpenTicket(t.Context(), f, ticket, toolcall.Record{Round: 1, Index: i}, b.event("pending-"+args)))
+		must(t, b.Store.OpenTicket(t.Context(), f, toolcall.Opening{Ticket: ticket}, toolcall.Record{Round: 1, Index: i}, b.event("pending-"+args)))
 		want = append(want, ticket.ID)
 	}
 	got, err := b.Store.JobTickets(t.Context(), j.ID, 10)

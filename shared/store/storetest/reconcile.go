@@ -33,7 +33,7 @@ func (b *bundle) frozen(t *testing.T, at time.Time) toolcall.Entry {
 	_, f := b.running(t)
 	e := b.entry(f, "h1")
 	e.CreatedAt = at
-	must(t, b.Store.Reserve(t.Context(), f, e, b.event("tool_call")))
+	must(t, b.Store.Reserve(t.Context(), f, e, nil, b.event("tool_call")))
 	e.State, e.Reason, e.Provider = toolcall.Uncertain, "timeout", "shop"
 	e.Evidence = &toolcall.Evidence{Phase: "headers", Connected: true, Sent: true, Timeout: true}
 	must(t, b.Store.MarkUncertain(t.Context(), f, e, record(""), b.event("uncertain")))
@@ -109,13 +109,13 @@ func unresolvedListed(t *testing.T, b *bundle) {
 func unresolvedAnyEnd(t *testing.T, b *bundle) {
 	_, f := b.running(t) // its worker is lost, and another one ends it
 	lost := b.entry(f, "h1")
-	must(t, b.Store.Reserve(t.Context(), f, lost, b.event("tool_call")))
+	must(t, b.Store.Reserve(t.Context(), f, lost, nil, b.event("tool_call")))
 	must(t, b.Store.ReleaseJob(t.Context(), f, job.Release{Recovered: true, Now: b.now}, b.event("recovered")))
 	b.fail(t, b.claim(t, f.JobID))
 	_, f = b.running(t) // nobody takes it again
 	expired := b.entry(f, "h1")
 	expired.CreatedAt = b.now.Add(-time.Second)
-	must(t, b.Store.Reserve(t.Context(), f, expired, b.event("tool_call")))
+	must(t, b.Store.Reserve(t.Context(), f, expired, nil, b.event("tool_call")))
 	must(t, b.Store.ReleaseJob(t.Context(), f, job.Release{Recovered: true, Now: b.now}, b.event("recovered")))
 	end := job.Outcome{Status: job.Failed, Error: "no", Now: b.now}
 	_, err := b.Store.ExpireJob(t.Context(), f.JobID, b.now, end, b.event("expired"))
@@ -128,7 +128,7 @@ func unresolvedAnyEnd(t *testing.T, b *bundle) {
 func underWay(t *testing.T, b *bundle) {
 	_, f := b.running(t)
 	e := b.entry(f, "h1")
-	must(t, b.Store.Reserve(t.Context(), f, e, b.event("tool_call")))
+	must(t, b.Store.Reserve(t.Context(), f, e, nil, b.event("tool_call")))
 	still := func(status job.Status) {
 		t.Helper()
 		wantEqual(t, "list", b.listed(t, e.JobID), []toolcall.Reconciliation{})
@@ -140,7 +140,7 @@ func underWay(t *testing.T, b *bundle) {
 	still(job.Queued)
 	_, f = b.running(t)
 	e = b.entry(f, "h1")
-	must(t, b.Store.Reserve(t.Context(), f, e, b.event("tool_call")))
+	must(t, b.Store.Reserve(t.Context(), f, e, nil, b.event("tool_call")))
 	answered := e
 	answered.State = toolcall.Completed
 	must(t, b.Store.CompleteReserved(t.Context(), f, answered, record("x"), b.event("tool_result")))
@@ -209,9 +209,9 @@ func closedForLateWorkers(t *testing.T, b *bundle) {
 	b.rerun(t, e.JobID, b.now)
 	next := b.claim(t, e.JobID)
 	late()
-	wantErr(t, b.Store.Reserve(t.Context(), next, b.entry(next, "h1"), b.event("again")), toolcall.ErrReserved)
+	wantErr(t, b.Store.Reserve(t.Context(), next, b.entry(next, "h1"), nil, b.event("again")), toolcall.ErrReserved)
 	wantErr(t, b.Store.CompleteReserved(t.Context(), next, e, record("late"), b.event("late")), toolcall.ErrNotOpen)
-	must(t, b.Store.Reserve(t.Context(), next, b.entry(next, "h2"), b.event("other")))
+	must(t, b.Store.Reserve(t.Context(), next, b.entry(next, "h2"), nil, b.event("other")))
 }
 
 // rounds of the races below.
@@ -293,7 +293,7 @@ func closedBesideWorker(t *testing.T, b *bundle) {
 		_, f := b.running(t)
 		e := b.entry(f, "h1")
 		ids = append(ids, e.JobID)
-		must(t, b.Store.Reserve(t.Context(), f, e, b.event("tool_call")))
+		must(t, b.Store.Reserve(t.Context(), f, e, nil, b.event("tool_call")))
 		var wg sync.WaitGroup
 		var closing, completing error
 		wg.Go(func() {
@@ -328,7 +328,7 @@ func endBesideReserve(t *testing.T, b *bundle) {
 		e := b.entry(f, "h1")
 		var wg sync.WaitGroup
 		var reserving error
-		wg.Go(func() { reserving = b.Store.Reserve(t.Context(), f, e, b.event("tool_call")) })
+		wg.Go(func() { reserving = b.Store.Reserve(t.Context(), f, e, nil, b.event("tool_call")) })
 		b.fail(t, f)
 		wg.Wait()
 		if reserving != nil {

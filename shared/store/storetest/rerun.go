@@ -57,7 +57,7 @@ func requeued(t *testing.T, b *bundle) {
 	}
 	at := b.now.Add(time.Hour)
 	b.rerun(t, want.ID, at)
-	want.Claim, want.ClaimedAt, want.QueuedAt, want.UpdatedAt, want.Head = 2, b.now, at, at, true
+	want.Claim, want.SinceClaim, want.ClaimedAt, want.QueuedAt, want.UpdatedAt, want.Head = 2, 2, b.now, at, at, true
 	wantEqual(t, "job", b.read(t, want.ID), want)
 	wantEqual(t, "head", b.thread(t, want.ThreadKey).Head, want.ID)
 	wantEqual(t, "audit", b.audit(t, want.ID), []string{"finished", "received", "recovered", "rerun"})
@@ -114,7 +114,7 @@ func requeuedOnce(t *testing.T, b *bundle) {
 
 func requeuedOpen(t *testing.T, b *bundle) {
 	j, f := b.running(t)
-	must(t, b.Store.Reserve(t.Context(), f, b.entry(f, "h"), b.event("tool_call")))
+	must(t, b.Store.Reserve(t.Context(), f, b.entry(f, "h"), nil, b.event("tool_call")))
 	b.fail(t, f)
 	v, err := b.Store.ReadRerun(t.Context(), j.ID)
 	must(t, err)
@@ -181,7 +181,7 @@ func roundsOfThisRun(t *testing.T, b *bundle) {
 func journalOutlivesRerun(t *testing.T, b *bundle) {
 	j, f := b.running(t)
 	e := b.entry(f, "h")
-	must(t, b.Store.Reserve(t.Context(), f, e, b.event("tool_call")))
+	must(t, b.Store.Reserve(t.Context(), f, e, nil, b.event("tool_call")))
 	e.State = toolcall.Completed
 	must(t, b.Store.CompleteReserved(t.Context(), f, e, toolcall.Record{Round: 1, Tool: e.Tool, Outcome: toolcall.Outcome{OK: true, Text: "once"}}, b.event("tool_result")))
 	b.finish(t, f)
@@ -193,7 +193,7 @@ func journalOutlivesRerun(t *testing.T, b *bundle) {
 		t.Fatalf("entry %+v", view.Entry)
 	}
 	e.State = toolcall.Dispatching
-	wantErr(t, b.Store.Reserve(t.Context(), f, e, b.event("again")), toolcall.ErrReserved)
+	wantErr(t, b.Store.Reserve(t.Context(), f, e, nil, b.event("again")), toolcall.ErrReserved)
 }
 
 func endsAreNumbered(t *testing.T, b *bundle) {

@@ -83,7 +83,7 @@ func roundsSurvive(t *testing.T, b *bundle) {
 	j, f := b.running(t)
 	first := jobrun.Round{Number: 1, Calls: map[int]toolcall.Record{}}
 	must(t, b.Store.SaveRound(t.Context(), f, first, b.event("round-1")))
-	must(t, b.Store.BeginCall(t.Context(), f, b.event("tool_call")))
+	must(t, b.Store.BeginCall(t.Context(), f, nil, b.event("tool_call")))
 	must(t, b.Store.ReleaseJob(t.Context(), f, job.Release{Recovered: true, Now: b.now}, b.event("recovered")))
 
 	next := b.claim(t, j.ID)
