@@ -242,7 +242,7 @@ func (w *world) answeredFor(t row) bool {
 	return false
 }
 
-// dueTickets are those that a business was never told of, or that nobody decided; an administrator looks for them.
+// administer lets an administrator decide a ticket that waits, whether its business was told of it or not.
 func (w *world) administer() {
 	for _, r := range w.scan(topology.TableJobs) {
 		if r.str("sk") != "ticket" || r.str("state") != "pending" {

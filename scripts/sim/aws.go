@@ -78,7 +78,8 @@ func (w *world) describe(r *http.Request, body []byte) request {
 			DelaySeconds          int
 		}
 		_ = json.Unmarshal(body, &v)
-		return request{"sqs", act, fmt.Sprintf("sqs %s %s %s in %d s", act, v.QueueUrl[strings.LastIndexByte(v.QueueUrl, '/')+1:], v.MessageBody, v.DelaySeconds)}
+		queue := v.QueueUrl[strings.LastIndexByte(v.QueueUrl, '/')+1:]
+		return request{"sqs", act, fmt.Sprintf("sqs %s %s %s in %d s", act, queue, v.MessageBody, v.DelaySeconds)}
 	}
 	if strings.HasPrefix(target, "AWSStepFunctions.") {
 		act := strings.TrimPrefix(target, "AWSStepFunctions.")

@@ -22,7 +22,8 @@
 // # What goes wrong
 //
 //   - A process dies before a step, or after the step took effect. What it would still do reaches nobody. Its message comes again.
-//   - DynamoDB, S3, SQS and Step Functions throttle, conflict, fail before or after they did what was asked; requests and answers get lost, or are late.
+//   - DynamoDB, S3, SQS and Step Functions throttle, conflict, fail before or after they did what was asked; requests and answers get
+//     lost, or are late.
 //   - Messages are lost, come twice, come late, and come for jobs that nobody should take.
 //   - Clocks differ, jump ahead, and let sweepers take living workers for dead.
 //   - Businesses, receivers and the model are slow, refuse, answer half or nonsense, redirect to a trap, or are gone.
@@ -31,8 +32,10 @@
 // # Rooms
 //
 //	schedule.go trace.go mix.go run.go report.go   order, faults, and what is printed
-//	world.go process.go aws.go network.go          the product's surroundings: event sources, processes, AWS, connections
-//	people.go approvals.go servers.go script.go    clients, administrators, businesses, receivers, the model
+//	world.go process.go aws.go network.go          the product's surroundings: processes, AWS, connections
+//	sources.go                                     queues and the schedule
+//	setup.go people.go operators.go approvals.go   configuration, clients, administrators, those who decide
+//	servers.go script.go                           businesses, receivers, the model
 //	checks.go                                      the promises
 //	mutant.go                                      guards that are removed on the wire, to prove that the simulator sees it
 //

@@ -5,13 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"time"
-
-	"github.com/aws/aws-lambda-go/lambda"
 
 	"bailing/scripts/local/gateway"
 	"bailing/shared/topology"
@@ -140,104 +136,6 @@ func (w *world) must(method, path string, body any) (map[string]any, error) {
 	return out, err
 }
 
-const (
-	modelAddress = "127.0.0.1:7100"
-	trapAddress  = "127.0.0.1:6666" // whoever comes here followed a redirect
-)
-
-func businessAddress(i int) string { return fmt.Sprintf("127.0.0.1:%d", 7001+i) }
-
-// configure sets the product up as administrators do.
-func (w *world) configure() error {
-	handlers := map[string]lambda.Handler{}
-	for _, f := range w.topology.Functions {
-		handlers[f.Name] = handler{w, f}
-	}
-	n := 0
-	var err error
-	logger := slog.New(slog.NewJSONHandler(w.logs, nil))
-	w.gateway, err = gateway.New(w.topology, handlers, gateway.Options{Logger: logger, NewID: func() string {
-		n++
-		return fmt.Sprintf("00000000-0000-4000-9000-%012d", n)
-	}})
-	if err != nil {
-		return err
-	}
-	w.modelKey = w.canary("key of the model")
-	w.net.servers[modelAddress] = w.modelServer()
-	w.net.servers[trapAddress] = w.trapServer()
-	type save struct {
-		kind, name string
-		body       map[string]any
-	}
-	steps := []save{
-		{"targets", "llm", map[string]any{"name": "llm", "kind": "inhub"}},
-		{"credentials", "model", map[string]any{"name": "model", "kind": "chat", "base_url": "http://" + modelAddress + "/v1", "api_key": w.modelKey, "default_model": "scripted"}},
-	}
-	for i := range 1 + w.rng.IntN(2) {
-		name := "biz" + string(rune('a'+i))
-		w.businesses = append(w.businesses, name)
-		w.secrets[name] = w.canary("secret of business " + name)
-		w.net.servers[businessAddress(i)] = w.businessServer(name)
-		body := map[string]any{
-			"name": name, "base_url": "http://" + businessAddress(i), "spec_source": "inline", "spec_json": w.published(name, "always"), "secret": w.secrets[name],
-			"rate_limit_per_min": pick(w.schedule, 0, 0, 30), "timeout_ms": 10000,
-		}
-		steps = append(steps, save{"tool-providers", name, body})
-	}
-	for i := range 1 + w.rng.IntN(2) {
-		key := fmt.Sprintf("route_%d", i)
-		w.routes = append(w.routes, key)
-		var sources []any
-		for _, b := range w.businesses {
-			sources = append(sources, map[string]any{"provider": b, "allow": []any{"sim.*"}, "subject_field": "operator"})
-		}
-		body := map[string]any{
-			"route_key": key, "name": key, "target": "llm", "target_config": map[string]any{"credential": "model", "timeout_ms": 30000},
-			"session_policy": "per_key", "session_key_field": "session",
-			"tools": map[string]any{"sources": sources, "max_calls": 4 + w.rng.IntN(6), "approval": map[string]any{
-				"type": "business_webhook", "url": fmt.Sprintf("http://127.0.0.1:%d/approvals", 7300+i), "expires_in_s": pick(w.schedule, 120, 3600, 7200),
-			}},
-		}
-		w.net.servers[fmt.Sprintf("127.0.0.1:%d", 7300+i)] = w.approverServer()
-		if w.flip(0.15) { // a few jobs, and then no more
-			body["budget"] = map[string]any{"window": "day", "hard_tokens": 30 + w.rng.IntN(100)}
-		}
-		if w.flip(0.5) {
-			body["retry"] = map[string]any{"max": 1 + w.rng.IntN(3), "backoff_ms": pick(w.schedule, 500, 5000, 60000)}
-		}
-		if w.flip(0.3) {
-			address := fmt.Sprintf("127.0.0.1:%d", 7200+i)
-			body["delivery"] = map[string]any{"type": "webhook", "url": "http://" + address + "/delivery"}
-			w.net.servers[address] = w.receiver(address)
-		}
-		steps = append(steps, save{"routes", key, body})
-	}
-	for i := range 1 + w.rng.IntN(2) {
-		name := fmt.Sprintf("client-%d", i)
-		var routes []any
-		for _, r := range w.routes {
-			routes = append(routes, r)
-		}
-		w.clients = append(w.clients, &client{name: name})
-		steps = append(steps, save{"clients", name, map[string]any{"app_id": name, "name": name, "allowed_routes": routes, "rate_limit_per_min": pick(w.schedule, 0, 20)}})
-	}
-	made := 0
-	for _, s := range steps {
-		out, err := w.must(http.MethodPost, "/admin/api/"+s.kind, s.body)
-		if err != nil {
-			return err
-		}
-		if s.kind == "clients" {
-			w.clients[made].token, _ = out["token"].(string)
-			w.canaries[w.clients[made].token] = "token of " + s.name
-			made++
-		}
-		w.settings[s.kind+"/"+s.name] = s.body
-	}
-	return nil
-}
-
 // published is the specification that a business publishes.
 func (w *world) published(business, when string) string {
 	s := specification(business, when)
@@ -356,7 +254,8 @@ func (w *world) submit(j *job) {
 		switch {
 		case status < 300 && v.JobID != "":
 			w.accepted(j, v.JobID)
-		case status == http.StatusTooManyRequests, status >= 500, w.off["clients/"+j.client.name], w.off["routes/"+j.route], status == http.StatusForbidden, status == http.StatusUnauthorized:
+		case status == http.StatusTooManyRequests, status >= 500, status == http.StatusForbidden, status == http.StatusUnauthorized,
+			w.off["clients/"+j.client.name], w.off["routes/"+j.route]:
 			w.in(w.between(time.Second, 30*time.Second), func() { w.submit(j) })
 		default:
 			j.refused = fmt.Sprintf("%d %s", status, answer)
@@ -377,108 +276,4 @@ func (w *world) accepted(j *job, id string) {
 	}
 	j.id = id
 	w.byID[id] = j
-}
-
-// minute is what happens by itself every minute of the faulty part.
-func (w *world) minute() {
-	if !w.faulty {
-		return
-	}
-	if at := w.due(); w.flip(w.mix.sweep) || !at.IsZero() && !at.After(time.Now()) {
-		w.sweep()
-		if w.flip(0.2) {
-			w.in(w.between(0, time.Second), w.sweep)
-		}
-	}
-	if w.flip(w.mix.jump) && len(w.pool) > 0 {
-		i := pick(w.schedule, w.pool...)
-		by := w.between(time.Minute, 45*time.Minute)
-		w.trace.add("the clock of %s jumps by %s", i.name, by)
-		w.faults++
-		i.clock.by.Add(int64(by))
-	}
-	if w.flip(w.mix.operator) {
-		w.operate()
-	}
-}
-
-// operate lets an administrator do something.
-func (w *world) operate() {
-	admin := func(method, path string, body any) {
-		w.api(method, path, w.config.ServerToken, body, func(int, []byte) {})
-	}
-	switch w.rng.IntN(11) {
-	case 8:
-		w.toggle("routes/" + pick(w.schedule, w.routes...))
-	case 9: // what a tool is for is told in other words, which changes no approval
-		b := pick(w.schedule, w.businesses...)
-		w.revision++
-		w.settings["tool-providers/"+b]["spec_json"] = w.published(b, fmt.Sprintf("always, says revision %d", w.revision))
-		w.save("tool-providers/" + b)
-	case 10:
-		for _, r := range w.scan(topology.TableJobs) {
-			if strings.HasPrefix(r.str("sk"), "outbox#") && r.str("state") == "dead" && r["resolved"].N == nil {
-				parts := strings.Split(r.str("sk"), "#")
-				id := fmt.Sprintf("%s_%s_%s", strings.TrimPrefix(r.str("pk"), "job#"), strings.TrimLeft(parts[1], "0"), parts[2])
-				admin(http.MethodPost, "/admin/api/delivery-dlq/"+id+"/"+pick(w.schedule, "resend", "resolve"), map[string]any{})
-				break
-			}
-		}
-	case 5, 6:
-		w.administer()
-	case 7:
-		w.reconcile()
-	case 0:
-		w.paused = !w.paused
-		admin(http.MethodPost, map[bool]string{true: "/admin/pause", false: "/admin/resume"}[w.paused], nil)
-	case 1:
-		w.toggle("tool-providers/" + pick(w.schedule, w.businesses...))
-	case 2:
-		w.toggle("clients/" + pick(w.schedule, w.clients...).name)
-	case 3:
-		if j := pick(w.schedule, w.jobs...); j.id != "" {
-			admin(http.MethodPost, "/admin/api/runs/"+j.id+"/rerun", nil)
-		}
-	case 4:
-		admin(http.MethodPost, "/admin/api/delivery-dlq/replay", map[string]any{})
-	}
-}
-
-// reconcile lets an administrator close a call of unknown outcome.
-func (w *world) reconcile() {
-	for _, r := range w.scan(topology.TableJobs) {
-		if state := r.str("state"); !strings.HasPrefix(r.str("sk"), "call#") || state != "dispatching" && state != "uncertain" {
-			continue
-		}
-		body := map[string]any{"outcome": "not_happened", "reason": "looked it up"}
-		if w.times[effect{strings.TrimPrefix(r.str("pk"), "job#"), r.str("tool"), r.str("hash")}] > 0 {
-			body = map[string]any{"outcome": "happened", "status": 200, "reason": "looked it up"}
-		}
-		path := fmt.Sprintf("/admin/api/reconciliations/%s/%s/close", strings.TrimPrefix(r.str("pk"), "job#"), r.str("key"))
-		w.api(http.MethodPost, path, w.config.ServerToken, body, func(status int, answer []byte) {
-			if status == http.StatusBadRequest {
-				w.fail("", "close: %d %s", status, answer)
-			}
-		})
-		return
-	}
-}
-
-// toggle switches a provider or a client off, or on again.
-func (w *world) toggle(name string) {
-	w.off[name] = !w.off[name]
-	w.save(name)
-}
-
-func (w *world) save(name string) {
-	kind, _, _ := strings.Cut(name, "/")
-	body := map[string]any{"enabled": !w.off[name]}
-	for k, v := range w.settings[name] {
-		body[k] = v
-	}
-	w.api(http.MethodPost, "/admin/api/"+kind, w.config.ServerToken, body, func(status int, answer []byte) {
-		if status >= 400 && status < 500 && status != http.StatusConflict && status != http.StatusTooManyRequests {
-			w.fail("", "save %s: %d %s", name, status, answer)
-		}
-	})
 }

@@ -28,7 +28,8 @@ import (
 
 // functions are the handlers under test.
 var functions = map[string]func(*platform.Platform) (lambda.Handler, error){
-	"runs": runs.New, "approvals": approvals.New, "approvalwait": approvalwait.New, "admin": admin.New, "jobworker": jobworker.New, "callbackworker": callbackworker.New,
+	"runs": runs.New, "approvals": approvals.New, "approvalwait": approvalwait.New, "admin": admin.New,
+	"jobworker": jobworker.New, "callbackworker": callbackworker.New,
 	"sweeper": sweeper.New, "refresher": refresher.New,
 }
 

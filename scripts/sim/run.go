@@ -58,11 +58,12 @@ func (w *world) again() {
 		}
 	}
 	paths := []string{
-		"/health", "/admin/api/clients", "/admin/api/tool-providers", "/admin/api/credentials", "/admin/api/routes", "/admin/api/runs", "/admin/api/tool-approvals",
-		"/admin/api/delivery-dlq", "/admin/api/reconciliations", "/admin/api/config-audit", "/admin/api/config-diagnostics",
+		"/health", "/admin/api/clients", "/admin/api/tool-providers", "/admin/api/credentials", "/admin/api/routes",
+		"/admin/api/runs", "/admin/api/tool-approvals", "/admin/api/delivery-dlq", "/admin/api/reconciliations", "/admin/api/config-audit", "/admin/api/config-diagnostics",
 	}
 	if j := w.jobs[0]; j.id != "" {
-		paths = append(paths, "/jobs/"+j.id, "/admin/api/runs/"+j.id, "/admin/api/runs/"+j.id+"/audit", "/admin/api/runs/"+j.id+"/trace", "/admin/api/runs/"+j.id+"/deliveries")
+		run := "/admin/api/runs/" + j.id
+		paths = append(paths, "/jobs/"+j.id, run, run+"/audit", run+"/trace", run+"/deliveries")
 	}
 	for _, path := range paths {
 		w.api("GET", path, w.config.ServerToken, nil, func(status int, answer []byte) {

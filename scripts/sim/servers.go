@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -71,7 +72,8 @@ func (w *world) businessServer(name string) *server {
 				body = fmt.Sprintf(`{"number":%d,"pin":%q}`, n, w.canary(fmt.Sprintf("answer %d of a sensitive tool of business %s", n, name)))
 			}
 			m := w.breaks(manner{status: http.StatusOK, body: body, wait: w.between(0, 200*time.Millisecond)})
-			if a := asked[r]; a != nil && !m.half && m.status != http.StatusRequestTimeout && m.status != http.StatusBadGateway && m.status != http.StatusGatewayTimeout {
+			// Some statuses say that an intermediary lost the answer (D12).
+			if a := asked[r]; a != nil && !m.half && !slices.Contains([]int{408, 502, 504}, m.status) {
 				m.complete = func() { a.answered.Store(true) }
 			}
 			delete(asked, r)

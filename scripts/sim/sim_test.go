@@ -90,8 +90,9 @@ func TestSimulation(t *testing.T) {
 		}
 		// A run in which nothing happens proves nothing.
 		for _, what := range []string{
-			"jobs that are done", "jobs that are error", "jobs that changed hands", "jobs that went on after their end", "unknown outcomes", "delivered events", "dead letters",
-			"decisions", "decisions that came too late", "tickets that are approved", "tickets that are denied", "tickets that are expired", "tickets that are used up",
+			"jobs that are done", "jobs that are error", "jobs that changed hands", "jobs that went on after their end", "unknown outcomes",
+			"delivered events", "dead letters", "decisions", "decisions that came too late", "tickets that are approved",
+			"tickets that are denied", "tickets that are expired", "tickets that are used up",
 		} {
 			if total.Seen[what] == 0 {
 				t.Errorf("no %s", what)
@@ -135,8 +136,8 @@ const seedsPerMutant = 40
 
 // The simulator sees each guard whose removal the product promises to be safe against.
 func TestMutants(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a minute")
+	if testing.Short() || raceEnabled {
+		t.Skip("takes half a minute, and ten times that with the race detector")
 	}
 	for _, m := range Mutants() {
 		t.Run(m.Name, func(t *testing.T) {

@@ -401,3 +401,32 @@ func TestAnUnreadableSecretKeepsNoOtherCall(t *testing.T) {
 		t.Errorf("%d calls", len(sent))
 	}
 }
+
+// Of several approved calls that wait, the one that may be made first decides when the job is taken up again.
+func TestTheShortestWaitDecides(t *testing.T) {
+	t.Parallel()
+	b, tickets := asked(t, refund("SO-1"), refundOf("SO-2"))
+	p := jobtest.ShopProvider()
+	p.ToolRateLimits = &registry.ToolRateLimits{Overrides: map[string]registry.RatePolicy{
+		"pay": {Mode: "custom", Count: 1, Window: "1h"}, "refund": {Mode: "custom", Count: 1, Window: "1m"},
+	}}
+	b.SaveProvider(p, jobtest.Spec(payTools()...))
+	b.spendPermitAs("one", "pay")
+	b.spendPermitAs("two", "refund")
+	for _, ticket := range tickets {
+		b.Decide(ticket, true)
+	}
+	before := len(b.Business.Sent())
+	for _, wait := range []time.Duration{time.Minute, 59 * time.Minute} {
+		b.Queue.Take()
+		b.Run(t.Context(), b.id)
+		if got := b.Job(b.id).RunAfter.Sub(b.Clock.Now()); got != wait {
+			t.Fatalf("the job waits %v, want %v", got, wait)
+		}
+		b.Clock.Advance(wait)
+	}
+	b.answered(jobtest.Say("Both are made."))
+	if n := len(b.Business.Sent()) - before; n != 2 {
+		t.Errorf("%d calls", n)
+	}
+}

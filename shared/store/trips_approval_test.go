@@ -85,7 +85,7 @@ func TestTripsOfAnApprovedCallAreThoseOfTheArchitecture(t *testing.T) {
 		want        [][]string
 		asks        [][]string
 	}{
-		{"limiting", "asking_limited_write", [][]string{read, charge2, write, write}, [][]string{read, charge2, write, {"PutItem"}, {"PutItem"}}},
+		{"limiting", "asking_limited_write", [][]string{read, charge2, write, write}, [][]string{read, charge2, write, charge2}},
 		{"limiting", "asking_write", [][]string{read, {"PutItem"}, write, write}, [][]string{read, {"PutItem"}, write, {"PutItem"}}},
 		{"unlimited", "asking_limited_write", [][]string{read, {"PutItem"}, write, write}, [][]string{read, {"PutItem"}, write, {"PutItem"}}},
 		{"unlimited", "asking_write", [][]string{read, write, write}, [][]string{read, write}},

@@ -3,6 +3,7 @@ package toolcall
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -84,11 +85,15 @@ func (s *Service) takePermits(ctx context.Context, p *prepared) ([]limit.Permit,
 
 // giveBack returns permits of a call that was not sent. One that cannot be returned stays spent until its window passes.
 func (s *Service) giveBack(ctx context.Context, permits []limit.Permit) {
+	var wg sync.WaitGroup
 	for _, p := range permits {
-		if err := limit.GiveBack(ctx, s.Store, p); err != nil {
-			s.Logger.WarnContext(ctx, "permit stays spent", "error", err)
-		}
+		wg.Go(func() {
+			if err := limit.GiveBack(ctx, s.Store, p); err != nil {
+				s.Logger.WarnContext(ctx, "permit stays spent", "error", err)
+			}
+		})
 	}
+	wg.Wait()
 }
 
 // maxRetryAfterMS is the longest wait that an answer names: the longest window, a day (agent §6.2). A large limit counts calls a
