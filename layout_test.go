@@ -85,6 +85,7 @@ var rooms = map[string]room{
 	"shared/lambdahttp/routetree": {kind: pure},
 	"shared/money":                {kind: pure},
 	"shared/permission":           {kind: pure},
+	"shared/plainjson":            {kind: pure},
 	"shared/ratelimit":            {kind: pure},
 	"shared/redact":               {kind: pure},
 	"shared/signature":            {kind: pure},

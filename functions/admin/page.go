@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 
 	"bailing/shared/apierr"
 	"bailing/shared/lambdahttp"
+	"bailing/shared/plainjson"
 )
 
 // Bounds of a list of configuration objects.
@@ -82,11 +82,9 @@ func encodePage[T any](items []T, limit int) ([]json.RawMessage, error) {
 
 // element is v as it stands in a list of an answer. Texts stay as they are: escaping for HTML would write some six times as long.
 func element(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	b, err := plainjson.Marshal(v)
+	if err != nil {
 		return nil, fmt.Errorf("admin: element of a list: %w", err)
 	}
-	return bytes.TrimSpace(b.Bytes()), nil
+	return b, nil
 }

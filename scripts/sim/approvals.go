@@ -186,6 +186,16 @@ func (w *world) authorised(a *arrival) {
 	}
 }
 
+// expired checks that a ticket which has just been ended was past its deadline, by the clock of whoever ended it.
+func (w *world) expired(by *instance, id int64) {
+	t := w.get(topology.TableJobs, fmt.Sprintf("ticket#%d", id), "ticket")
+	expires, ahead := t.time("expires"), time.Duration(by.clock.by.Load())
+	if time.Now().Add(ahead).Before(expires) {
+		w.fail("I5", "ticket %d was ended before its deadline %s", id, expires)
+	}
+	w.early[id] = time.Now().Before(expires)
+}
+
 func (v value) is() bool { return v.BOOL != nil && *v.BOOL }
 
 // enough is how long an approved call may take once nothing breaks any more: a lease that has to run out, and what comes after it.
@@ -224,6 +234,7 @@ func (w *world) checkTicket(t row, jobs map[string]row) {
 	}
 	w.seen["approved calls that were not made"]++
 	switch {
+	case w.early[id]: // by a clock that is ahead
 	case job.str("open") != "", strings.HasPrefix(job.str("err"), reconciling), expires.Sub(from) < enough, w.answeredFor(t):
 	default:
 		w.lostApprovals++

@@ -168,6 +168,11 @@ func (w *world) serveAWS(r *http.Request, body []byte) *httptest.ResponseRecorde
 
 // took notes what a request that took effect leads to.
 func (w *world) took(i *instance, q request, r *http.Request, body []byte) {
+	if _, rest, expired := strings.Cut(q.key, "#tool_approval_expired-"); expired {
+		var id int64
+		_, _ = fmt.Sscanf(rest, "%d", &id)
+		w.expired(i, id)
+	}
 	switch {
 	case q.action == "UpdateItem" && bytes.Contains(body, []byte(`":worker"`)) && strings.HasSuffix(q.key, "/"+jobRow):
 		var v action

@@ -22,6 +22,7 @@ type checks struct {
 	arrivals []*arrival
 	bare     map[int]bool           // jobs whose model had no tools once
 	tickets  map[int64]*ticket      // that somebody was shown
+	early    map[int64]bool         // tickets that a clock ended which was ahead
 	healthy  time.Time              // since when nothing breaks
 	holder   map[string]*invocation // who claimed a job last, by its key
 	times    map[effect]int
@@ -46,7 +47,7 @@ const maxFailures = 20
 
 func (w *world) newChecks() {
 	w.canaries, w.times, w.bodies, w.heard = map[string]string{}, map[effect]int{}, map[string]string{}, map[string]bool{}
-	w.seen = map[string]int{}
+	w.seen, w.early = map[string]int{}, map[int64]bool{}
 	w.bare, w.holder, w.tickets = map[int]bool{}, map[string]*invocation{}, map[int64]*ticket{}
 }
 

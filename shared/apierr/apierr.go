@@ -1,11 +1,11 @@
 package apierr
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+
+	"bailing/shared/plainjson"
 )
 
 // Code names a kind of failure. Codes are for programs: the table in [Code.Status] gives each its HTTP status.
@@ -120,14 +120,9 @@ func Write(w http.ResponseWriter, err error, requestID string) {
 // WriteJSON answers with v in the contract's envelope: UTF-8 JSON that no cache keeps (core §0.1). Mark-up is not escaped for
 // HTML, which would make stored JSON up to six times as long on its way out.
 func WriteJSON(w http.ResponseWriter, status int, v any) {
-	var body bytes.Buffer
-	e := json.NewEncoder(&body)
-	e.SetEscapeHTML(false)
-	b := []byte(`{"error":"internal_error"}`)
-	if err := e.Encode(v); err != nil {
-		status = http.StatusInternalServerError
-	} else {
-		b = bytes.TrimSuffix(body.Bytes(), []byte("\n"))
+	b, err := plainjson.Marshal(v)
+	if err != nil {
+		status, b = http.StatusInternalServerError, []byte(`{"error":"internal_error"}`)
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/json; charset=utf-8")

@@ -1,7 +1,6 @@
 package approval
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,6 +13,7 @@ import (
 	"bailing/shared/chance"
 	"bailing/shared/envelope"
 	"bailing/shared/job"
+	"bailing/shared/plainjson"
 )
 
 // State of a ticket (core §6.2, D9).
@@ -224,7 +224,7 @@ func New(d Draft, now time.Time, expiry time.Duration) (Ticket, error) {
 		metadata = json.RawMessage(`{}`)
 	}
 	summary := Summary(d.Tool.ConfirmPrompt, d.Args)
-	intent, err := encode(Intent{
+	intent, err := plainjson.Marshal(Intent{
 		Kind: IntentKind, SchemaVersion: IntentVersion, JobID: d.Job.ID, RequestID: d.Job.RequestID,
 		RouteKey: d.Job.Snapshot.RouteKey, RouteName: d.Job.Snapshot.RouteName, Source: d.Job.Source,
 		Subject: d.Subject, SubjectField: d.SubjectField, Provider: d.Provider, Tool: d.Tool.Name, Scope: d.Tool.Scope,
@@ -242,13 +242,4 @@ func New(d Draft, now time.Time, expiry time.Duration) (Ticket, error) {
 		ArgsBytes: d.Args.Size(), Binding: Bind(d.Provider, d.Tool.Name, d.Tool.Scope, d.Tool.Method, d.Tool.Path, d.Subject),
 		CreatedAt: now, ExpiresAt: now.Add(expiry), Intent: intent,
 	}, nil
-}
-
-// encode is v as JSON without the escapes for HTML, which would change the frozen bytes.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

@@ -1,12 +1,12 @@
 package delivery
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
 	"bailing/shared/canonical"
 	"bailing/shared/job"
+	"bailing/shared/plainjson"
 	"bailing/shared/textlimit"
 )
 
@@ -162,14 +162,10 @@ func unwanted(metadata json.RawMessage) bool {
 }
 
 func draft(j *job.Job, terminal int, target job.OutboxTarget, url string, body any) (Draft, error) {
-	// Without the escapes for HTML, the job's own JSON stays as it is.
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(body); err != nil {
+	out, err := plainjson.Marshal(body) // the job's own JSON stays as it is
+	if err != nil {
 		return Draft{}, fmt.Errorf("delivery: body: %w", err)
 	}
-	out := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 	return Draft{
 		Key: job.OutboxKey{JobID: j.ID, Terminal: terminal, Target: target}, URL: url, Body: out,
 		Preview: textlimit.Cut(string(out), previewMax),

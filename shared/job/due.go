@@ -1,7 +1,6 @@
 package job
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -9,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"bailing/shared/plainjson"
 )
 
 // DueTicket marks a job whose approved call is to be made (core §6.7). The mark is dropped in the transaction that dispatches the
@@ -91,9 +92,5 @@ func WithDelivery(metadata json.RawMessage) (json.RawMessage, error) {
 		return metadata, nil
 	}
 	delete(members, "no_delivery")
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(members)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+	return plainjson.Marshal(members)
 }

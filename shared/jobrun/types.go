@@ -1,7 +1,6 @@
 package jobrun
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"bailing/shared/approval"
 	"bailing/shared/job"
 	"bailing/shared/model"
+	"bailing/shared/plainjson"
 	"bailing/shared/registry"
 	"bailing/shared/toolcall"
 )
@@ -95,13 +95,11 @@ type usage struct {
 	Tokens     int   `json:"tokens,omitempty"`
 }
 
-// mustJSON is v as JSON without the escapes for HTML, which make mark-up six times as long.
+// mustJSON is v, which always can be encoded, as JSON.
 func mustJSON(v any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	b, err := plainjson.Marshal(v)
+	if err != nil {
 		return json.RawMessage("{}")
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return b
 }

@@ -1,7 +1,6 @@
 package lambdahttp
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -23,6 +22,7 @@ import (
 
 	"bailing/shared/apierr"
 	"bailing/shared/clock"
+	"bailing/shared/plainjson"
 )
 
 // Limits of the platform in bytes. An event is the whole JSON document: a body travels in
@@ -158,13 +158,11 @@ func (f *function) encode(ctx context.Context, response events.APIGatewayProxyRe
 }
 
 func marshal(response events.APIGatewayProxyResponse) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(response); err != nil {
+	b, err := plainjson.Marshal(response)
+	if err != nil {
 		return nil, fmt.Errorf("encode response: %w", err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return b, nil
 }
 
 // record writes the access line and the metrics of one request.

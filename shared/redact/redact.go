@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"bailing/shared/plainjson"
 )
 
 // What stands in place of a hidden value.
@@ -32,7 +34,7 @@ func JSON(text []byte) ([]byte, error) {
 		return nil, fmt.Errorf("redact: %w", err)
 	}
 	v, _ = value(v, 0)
-	out, err := encode(v)
+	out, err := plainjson.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("redact: %w", err)
 	}
@@ -50,15 +52,6 @@ func decode(text []byte) (v any, err error) {
 		return nil, errors.New("something follows the value")
 	}
 	return v, nil
-}
-
-// encode writes text as it is, not escaped for HTML: what is shown should read like what was recorded.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // value is v with its secrets hidden; changed reports whether there were any.
@@ -147,7 +140,7 @@ func inner(s string, depth int) (shown any, changed bool) {
 			if !changed {
 				return s, false
 			}
-			if out, err := encode(v); err == nil {
+			if out, err := plainjson.Marshal(v); err == nil {
 				return string(out), true
 			}
 			return Secret, true

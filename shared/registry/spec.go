@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"bailing/shared/capability"
+	"bailing/shared/plainjson"
 )
 
 // Values stores content-addressed values.
@@ -29,19 +29,15 @@ type StoredSpec struct {
 
 // PutSpec stores the text of a specification and its catalogue.
 func PutSpec(ctx context.Context, values Values, text []byte, catalog *capability.Catalog, version int) (StoredSpec, error) {
-	// Texts stay as they are: escaping for HTML would write some of them six times as long.
-	var compiled bytes.Buffer
-	encoder := json.NewEncoder(&compiled)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(catalog); err != nil {
+	compiled, err := plainjson.Marshal(catalog)
+	if err != nil {
 		return StoredSpec{}, fmt.Errorf("registry: encode catalogue: %w", err)
 	}
 	spec := StoredSpec{Version: version}
-	var err error
 	if spec.Hash, err = values.PutValue(ctx, text); err != nil {
 		return StoredSpec{}, fmt.Errorf("registry: store specification: %w", err)
 	}
-	if spec.Catalog, err = values.PutValue(ctx, compiled.Bytes()); err != nil {
+	if spec.Catalog, err = values.PutValue(ctx, compiled); err != nil {
 		return StoredSpec{}, fmt.Errorf("registry: store catalogue: %w", err)
 	}
 	return spec, nil

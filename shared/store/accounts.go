@@ -13,6 +13,7 @@ import (
 
 	"bailing/shared/account"
 	"bailing/shared/chance"
+	"bailing/shared/plainjson"
 	"bailing/shared/registry"
 )
 
@@ -128,7 +129,7 @@ func (a *accounts) PutAccount(ctx context.Context, v account.Versioned[account.A
 // putRevision is the conditional put of a row with a document. The first revision is drawn: an account that was deleted and made
 // anew must not be taken for the earlier one by whoever read that.
 func (a *accounts) putRevision(at ref, value any, revision int64) (types.TransactWriteItem, error) {
-	doc, err := encode(value)
+	doc, err := plainjson.Marshal(value)
 	if err != nil {
 		return types.TransactWriteItem{}, fmt.Errorf("store: encode %s: %w", at.sk, err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"bailing/shared/auditexport"
 	"bailing/shared/job"
+	"bailing/shared/plainjson"
 	"bailing/shared/topology"
 )
 
@@ -70,7 +71,7 @@ func (s *Store) auditDoc(ctx context.Context, p auditexport.Partition, it item) 
 		return s.getLarge(ctx, it, "doc")
 	}
 	by, method, path := getStr(it, "by"), getStr(it, "method"), getStr(it, "path")
-	doc, err := encode(eventRecord{
+	doc, err := plainjson.Marshal(eventRecord{
 		TS: job.Timestamp(getTime(it, "at")), JobID: "-", Event: getStr(it, "event"), Stage: "config", Severity: job.Info,
 		Title: "Configuration", Summary: method + " " + path, Detail: map[string]any{"by": by, "method": method, "path": path},
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"bailing/shared/job"
+	"bailing/shared/plainjson"
 )
 
 // Audit records of a job are items job#<id> / <nanoseconds>#<event id> of the ledger. Writing the same event again
@@ -33,7 +34,7 @@ func (s *Store) eventItem(ctx context.Context, jobID string, ev job.Event) (item
 	if detail == nil {
 		detail = map[string]any{}
 	}
-	b, err := encode(eventRecord{
+	b, err := plainjson.Marshal(eventRecord{
 		TS: job.Timestamp(ev.At), JobID: jobID, Event: ev.Name, Stage: ev.Stage, Severity: ev.Severity,
 		Title: ev.Title, Summary: ev.Summary, Detail: detail,
 	})

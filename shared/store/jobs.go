@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bailing/shared/job"
+	"bailing/shared/plainjson"
 	"bailing/shared/registry"
 )
 
@@ -71,7 +72,7 @@ type ask struct {
 }
 
 func (s *Store) encodeJob(ctx context.Context, j *job.Job) (item, error) {
-	b, err := encode(ask{
+	b, err := plainjson.Marshal(ask{
 		RequestID: j.RequestID, Owner: j.Owner, Source: j.Source, Profile: j.Profile, Project: j.Project,
 		ThreadKey: j.ThreadKey, ThreadID: j.ThreadID, SessionID: j.SessionID, Continue: j.Continue,
 		CallbackURL: j.CallbackURL, Input: j.Input, Metadata: j.Metadata, Snapshot: j.Snapshot,

@@ -10,6 +10,7 @@ import (
 
 	"bailing/shared/approval"
 	"bailing/shared/job"
+	"bailing/shared/plainjson"
 	"bailing/shared/toolcall"
 )
 
@@ -106,7 +107,7 @@ func decodeOpen(it item) *job.OpenCall {
 // Reserve is one transaction: {job under the fence, without an open call: this one is open, and no mark of it is left; entry that must
 // not exist; use of the ticket; audit record}.
 func (s *Store) Reserve(ctx context.Context, f job.Fence, e toolcall.Entry, use *approval.Use, ev job.Event) error {
-	call, err := encode(e.Open())
+	call, err := plainjson.Marshal(e.Open())
 	if err != nil {
 		return fmt.Errorf("store: open call: %w", err)
 	}
@@ -137,7 +138,7 @@ func (s *Store) Reserve(ctx context.Context, f job.Fence, e toolcall.Entry, use 
 // audit record}.
 func (s *Store) CompleteReserved(ctx context.Context, f job.Fence, e toolcall.Entry, rec toolcall.Record, ev job.Event) error {
 	closed := s.updateOpen(f, "REMOVE #open, #call", "#open = :sk", item{":sk": str(entrySK(e.Tool, e.ArgsHash))})
-	doc, err := encode(rec)
+	doc, err := plainjson.Marshal(rec)
 	if err != nil {
 		return fmt.Errorf("store: call: %w", err)
 	}
@@ -152,11 +153,11 @@ func (s *Store) CompleteReserved(ctx context.Context, f job.Fence, e toolcall.En
 // MarkUncertain is one transaction: {job under the fence, with this open call: it stays open, and says why; entry uncertain;
 // outcome; audit record}. Doing it twice is harmless.
 func (s *Store) MarkUncertain(ctx context.Context, f job.Fence, e toolcall.Entry, rec toolcall.Record, ev job.Event) error {
-	call, err := encode(e.Open())
+	call, err := plainjson.Marshal(e.Open())
 	if err != nil {
 		return fmt.Errorf("store: open call: %w", err)
 	}
-	doc, err := encode(rec)
+	doc, err := plainjson.Marshal(rec)
 	if err != nil {
 		return fmt.Errorf("store: call: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"bailing/shared/chance"
 	"bailing/shared/job"
+	"bailing/shared/plainjson"
 	"bailing/shared/registry"
 )
 
@@ -47,7 +48,7 @@ func (p *providers) audit(ctx context.Context, name string, c *registry.Change, 
 	for _, ev := range events {
 		detail := map[string]any{"by": ev.By}
 		maps.Copy(detail, ev.Detail)
-		doc, err := encode(eventRecord{
+		doc, err := plainjson.Marshal(eventRecord{
 			TS: job.Timestamp(ev.At), JobID: "-", Event: ev.Name, Stage: "config", Severity: ev.Severity,
 			Title: name, Summary: ev.Summary, Detail: detail,
 		})

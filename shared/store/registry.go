@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"bailing/shared/chance"
+	"bailing/shared/plainjson"
 	"bailing/shared/registry"
 	"bailing/shared/topology"
 )
@@ -245,7 +246,7 @@ func remove(at ref, condition string, values item) types.TransactWriteItem {
 
 // setDoc puts the JSON of a record into its item, or beside it when it is outsized.
 func (s *Store) setDoc(ctx context.Context, it item, value any) error {
-	doc, err := encode(value)
+	doc, err := plainjson.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("store: encode record %s: %w", getStr(it, "pk"), err)
 	}

@@ -14,6 +14,7 @@ import (
 	"bailing/shared/approval"
 	"bailing/shared/job"
 	"bailing/shared/jobrun"
+	"bailing/shared/plainjson"
 	"bailing/shared/registry"
 	"bailing/shared/toolcall"
 )
@@ -76,7 +77,7 @@ func (s *Store) LoadRounds(ctx context.Context, jobID string) ([]jobrun.Round, e
 
 // SaveRound is one transaction: {fence, round, audit record}.
 func (s *Store) SaveRound(ctx context.Context, f job.Fence, r jobrun.Round, ev job.Event) error {
-	doc, err := encode(r)
+	doc, err := plainjson.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("store: round: %w", err)
 	}
@@ -85,7 +86,7 @@ func (s *Store) SaveRound(ctx context.Context, f job.Fence, r jobrun.Round, ev j
 
 // CompleteCall is one transaction: {fence, call, audit record}.
 func (s *Store) CompleteCall(ctx context.Context, f job.Fence, rec toolcall.Record, ev job.Event) error {
-	doc, err := encode(rec)
+	doc, err := plainjson.Marshal(rec)
 	if err != nil {
 		return fmt.Errorf("store: call: %w", err)
 	}
@@ -134,7 +135,7 @@ func (s *Store) BeginCall(ctx context.Context, f job.Fence, use *approval.Use, e
 
 // DropDue is one transaction: {job under the fence without the mark, call, audit record}.
 func (s *Store) DropDue(ctx context.Context, f job.Fence, due job.DueTicket, rec toolcall.Record, ev job.Event) error {
-	doc, err := encode(rec)
+	doc, err := plainjson.Marshal(rec)
 	if err != nil {
 		return fmt.Errorf("store: call: %w", err)
 	}

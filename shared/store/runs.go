@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"bailing/shared/job"
+	"bailing/shared/plainjson"
 	"bailing/shared/topology"
 )
 
@@ -58,7 +59,7 @@ type brief struct {
 
 func encodeBrief(j *job.Job) (types.AttributeValue, error) {
 	b := job.BriefOf(j)
-	doc, err := encode(brief{b.RequestID, b.Route, b.Target, b.Profile, b.Project, b.Source, b.SessionID, b.ThreadID,
+	doc, err := plainjson.Marshal(brief{b.RequestID, b.Route, b.Target, b.Profile, b.Project, b.Source, b.SessionID, b.ThreadID,
 		b.Preview})
 	if err != nil {
 		return nil, fmt.Errorf("store: brief of a job: %w", err)

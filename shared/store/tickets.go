@@ -17,6 +17,7 @@ import (
 	"bailing/shared/approval"
 	"bailing/shared/capability"
 	"bailing/shared/job"
+	"bailing/shared/plainjson"
 	"bailing/shared/toolcall"
 	"bailing/shared/topology"
 )
@@ -137,7 +138,7 @@ func (s *Store) OpenTicket(ctx context.Context, f job.Fence, o toolcall.Opening,
 	if err != nil {
 		return err
 	}
-	doc, err := encode(rec)
+	doc, err := plainjson.Marshal(rec)
 	if err != nil {
 		return fmt.Errorf("store: call: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -94,15 +93,6 @@ func (v *S3Values) GetValue(ctx context.Context, address string) ([]byte, error)
 		return nil, fmt.Errorf("store: value %s does not match its address", address)
 	}
 	return b, nil
-}
-
-// encode is v as JSON without the escapes for HTML: raw JSON inside v would come back changed, and up to six times as long.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // inlineMax is the largest value kept inside an item; larger ones go to Values.

@@ -11,6 +11,7 @@ import (
 	"bailing/shared/clock"
 	"bailing/shared/delivery"
 	"bailing/shared/job"
+	"bailing/shared/plainjson"
 	"bailing/shared/registry"
 )
 
@@ -87,7 +88,7 @@ func (s *Teller) Tell(ctx context.Context, t *approval.Ticket) error {
 	if err != nil {
 		return err
 	}
-	body, err := encode(compose(f))
+	body, err := plainjson.Marshal(compose(f))
 	if err != nil {
 		return fmt.Errorf("notify: approval %d: body: %w", t.ID, err)
 	}

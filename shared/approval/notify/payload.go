@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -204,13 +203,4 @@ func messageOf(f *facts) message {
 		m.Message += "\n" + f.summary
 	}
 	return m
-}
-
-// encode is v as JSON without the escapes for HTML, which would change the frozen arguments.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

@@ -175,14 +175,3 @@ func decode(text []byte) (v any, err error) {
 	}
 	return v, nil
 }
-
-// encode writes a value as it travels between states.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}

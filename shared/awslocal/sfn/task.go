@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"bailing/shared/plainjson"
 )
 
 // The functions here say where an execution goes next. They change nothing.
@@ -37,7 +39,7 @@ func (x *execution) leave(where resultPath, result any, next string, now time.Ti
 	if err != nil {
 		return x.broken(err, now)
 	}
-	text, err := encode(data)
+	text, err := plainjson.Marshal(data)
 	if err != nil {
 		return x.broken(err, now)
 	}
@@ -149,5 +151,5 @@ func (x *execution) payload(token string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(filled)
+	return plainjson.Marshal(filled)
 }

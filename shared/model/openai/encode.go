@@ -1,10 +1,10 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 
 	"bailing/shared/model"
+	"bailing/shared/plainjson"
 )
 
 type wireRequest struct {
@@ -59,13 +59,7 @@ func encodeRequest(r model.Request) ([]byte, error) {
 		}
 		w.Tools = append(w.Tools, wireTool{"function", wireToolBody{t.Name, t.Description, parameters}})
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(w); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return plainjson.Marshal(w)
 }
 
 // encodeMessage writes null for the content of a message that only calls tools, as OpenAI itself does; servers that
