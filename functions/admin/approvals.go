@@ -179,8 +179,6 @@ func (h *Handler) GetApproval(w http.ResponseWriter, r *http.Request) {
 type revealedIntent struct {
 	ID int64 `json:"id"`
 	frozenView
-	ArgsHash  string `json:"args_hash"`
-	ArgsBytes int    `json:"args_bytes"`
 }
 
 // RevealIntent serves GET /admin/api/tool-approvals/{id}/intent: what a ticket froze, also that of a sensitive tool, once it is on
@@ -198,8 +196,8 @@ func (h *Handler) RevealIntent(w http.ResponseWriter, r *http.Request) {
 		lambdahttp.WriteError(w, r, err)
 		return
 	}
-	view, err := showing{exact: true}.freeze(approvalView{}, t, ticketAnswerMax)
-	answer(w, r, revealedIntent{ID: t.ID, frozenView: view.frozenView, ArgsHash: t.ArgsHash, ArgsBytes: t.ArgsBytes}, err)
+	view, err := showing{exact: true}.freeze(approvalView{frozenView: hashOf(*t)}, t, ticketAnswerMax)
+	answer(w, r, revealedIntent{ID: t.ID, frozenView: view.frozenView}, err)
 }
 
 func (h *Handler) revealEvent(r *http.Request, t *approval.Ticket) job.Event {

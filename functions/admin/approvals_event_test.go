@@ -147,7 +147,7 @@ func TestAnAdministratorApproves(t *testing.T) {
 			}
 		}
 	}
-	if events := d.Events(id, "tool_approved"); len(events) != 1 || events[0].Detail["auth"] != "console:root" || events[0].Detail["approver"] != "root" {
+	if events := d.Events(id, "tool_approved"); len(events) != 1 || events[0].Detail["auth"] != "console:root" || events[0].Detail["by"] != "root" {
 		t.Errorf("audit %+v", events)
 	}
 	ledger := d.ask(me, "GET", "/admin/api/config-audit", "", 200)
@@ -241,7 +241,13 @@ func TestTheArgumentsOfASensitiveToolShowInTheRevealOnly(t *testing.T) {
 	me := d.session()
 	id, ticket := d.frozen("r", cardPay, cardArgs)
 	path := fmt.Sprintf("%s/%d", ticketsPath, ticket)
-	looks := []string{ticketsPath, ticketsPath + "?status=all", path, "/admin/api/runs/" + id, "/admin/api/runs/" + id + "/trace", "/admin/api/runs/" + id + "/audit"}
+	if held, err := d.Store.HoldTicket(t.Context(), ticket, "canary of the wait", d.Clock.Now()); !held || err != nil { // nor does its token show
+		t.Fatal(held, err)
+	}
+	looks := []string{
+		ticketsPath, ticketsPath + "?status=all", path, "/admin/api/runs/" + id, "/admin/api/runs/" + id + "/trace", "/admin/api/runs/" + id + "/audit",
+		"/admin/api/audit-export?job_id=" + id,
+	}
 	for _, look := range looks {
 		d.ask(me, "GET", look, "", 200)
 	}

@@ -156,6 +156,17 @@ func TestApprovalsAreListedInTheRecordedShape(t *testing.T) {
 	if !strings.Contains(w.Body.String(), `"args":`+payArgs) {
 		t.Errorf("the arguments are not as they were frozen: %s", w.Body)
 	}
+	last := 0
+	for _, member := range []string{
+		"id", "job_id", "request_id", "provider", "tool", "scope", "risk", "policy", "reason", "method", "path", "summary", "args_json", "args_hash",
+		"intent_json", "intent", "on_behalf_of", "status", "created_at",
+	} { // as they were recorded
+		at := strings.Index(w.Body.String(), `"`+member+`":`)
+		if at <= last {
+			t.Errorf("%s stands at %d, behind %d", member, at, last)
+		}
+		last = at
+	}
 	if expected := []any{approval.Pending, 50, jobs.Cursor("")}; !reflect.DeepEqual(a.asked, expected) || w.Header().Get("Link") != "" {
 		t.Errorf("asked %v, link %s", a.asked, w.Header().Get("Link"))
 	}

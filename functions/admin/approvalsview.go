@@ -28,8 +28,6 @@ type approvalView struct {
 	Path        string          `json:"path"`
 	Summary     string          `json:"summary,omitempty"` // absent for a sensitive tool
 	frozenView
-	ArgsHash   string         `json:"args_hash"`
-	ArgsBytes  int            `json:"args_bytes"`
 	OnBehalfOf string         `json:"on_behalf_of,omitempty"`
 	Status     approval.State `json:"status"`
 	rulingView
@@ -40,6 +38,8 @@ type approvalView struct {
 // frozenView is what the ticket froze. The texts repeat what the intent holds; they are absent where that is large.
 type frozenView struct {
 	ArgsJSON    string          `json:"args_json,omitempty"`
+	ArgsHash    string          `json:"args_hash"`
+	ArgsBytes   int             `json:"args_bytes"`
 	IntentJSON  string          `json:"intent_json,omitempty"`
 	Intent      json.RawMessage `json:"intent,omitempty"`
 	ArgsOmitted string          `json:"args_omitted,omitempty"` // why there is no intent
@@ -82,9 +82,14 @@ func (s showing) row(t approval.Ticket) approvalView {
 	return approvalView{
 		ID: t.ID, JobID: t.JobID, RequestID: t.RequestID, RouteKey: t.RouteKey, ClientAppID: orNull(t.Owner), Provider: t.Provider,
 		Tool: t.Tool, Scope: t.Scope, Risk: t.Risk, Policy: t.Policy, Reason: t.Reason, Method: t.Method, Path: t.Path,
-		Summary: s.text(t.Summary), ArgsHash: t.ArgsHash, ArgsBytes: t.ArgsBytes, OnBehalfOf: s.text(t.Subject), Status: t.StateAt(s.now),
+		Summary: s.text(t.Summary), frozenView: hashOf(t), OnBehalfOf: s.text(t.Subject), Status: t.StateAt(s.now),
 		rulingView: s.ruling(t), CreatedAt: job.Timestamp(t.CreatedAt), ExpiresAt: job.Timestamp(t.ExpiresAt),
 	}
+}
+
+// hashOf is what is always told of what a ticket froze.
+func hashOf(t approval.Ticket) frozenView {
+	return frozenView{ArgsHash: t.ArgsHash, ArgsBytes: t.ArgsBytes}
 }
 
 func (s showing) ruling(t approval.Ticket) rulingView {
@@ -119,7 +124,8 @@ func (s showing) freeze(v approvalView, t *approval.Ticket, room int) (approvalV
 	if err := json.Unmarshal(intent, &frozen); err != nil {
 		return v, fmt.Errorf("admin: intent of a ticket: %w", err)
 	}
-	whole := frozenView{Intent: intent, Redacted: !s.exact}
+	whole := hashOf(*t)
+	whole.Intent, whole.Redacted = intent, !s.exact
 	tries := []frozenView{whole}
 	if args := frozen["args"]; len(args) <= ticketArgsMax {
 		texts := whole
@@ -131,7 +137,9 @@ func (s showing) freeze(v approvalView, t *approval.Ticket, room int) (approvalV
 	if err != nil {
 		return v, err
 	}
-	for _, try := range append(tries, frozenView{Intent: short, Redacted: !s.exact}) {
+	without := whole
+	without.Intent = short
+	for _, try := range append(tries, without) {
 		size, err := bytesOf(try)
 		if err != nil {
 			return v, err

@@ -44,7 +44,7 @@ func TestStatesOfADecision(t *testing.T) {
 	}
 
 	e := a.Events(first.JobID, "tool_approved_external")
-	if len(e) != 1 || e[0].Detail["auth"] != "client:acme" || e[0].Detail["approver"] != "u_manager" || e[0].Detail["decision_id"] != "d1" ||
+	if len(e) != 1 || e[0].Detail["auth"] != "client:acme" || e[0].Detail["by"] != "u_manager" || e[0].Detail["decision_id"] != "d1" ||
 		e[0].Detail["comment"] != "fine" || e[0].Stage != "approval" {
 		t.Errorf("audit %+v", e)
 	}
@@ -205,6 +205,9 @@ func TestTheShortForm(t *testing.T) {
 	a.decide(a.token, asked.ID, body).want(t, 200, approved(asked.ID, "d", `"idempotent":false,"rerun":true`))
 	if r := a.ticket(asked.ID).Ruling; r == nil || r.By != "u1" {
 		t.Errorf("%+v", r)
+	}
+	if e := a.Events(asked.JobID, "tool_approved_external"); len(e) != 1 || e[0].Detail["by"] != "u1" || e[0].Detail["approver_name"] != "Ann" {
+		t.Errorf("audit %+v", e)
 	}
 }
 

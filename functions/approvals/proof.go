@@ -38,13 +38,17 @@ type proof struct {
 	auth    string
 }
 
+// readProof reads what r brings. The signature of a GET is that of the empty body, whatever else it holds: the hub signs its callbacks
+// and notifications with the same secret, and who receives those may not know the arguments for it (I10).
 func readProof(r *http.Request) *proof {
 	p := &proof{token: lambdahttp.BearerToken(r)}
 	if p.token == "" {
 		p.token = r.URL.Query().Get("token")
 	}
 	p.signed = signature.Headers{Timestamp: r.Header.Get("X-Bailing-Timestamp"), Signature: r.Header.Get("X-Bailing-Signature")}
-	p.body, p.bodyErr = lambdahttp.ReadBody(r, approval.DecisionMax)
+	if r.Method == http.MethodPost {
+		p.body, p.bodyErr = lambdahttp.ReadBody(r, approval.DecisionMax)
+	}
 	return p
 }
 

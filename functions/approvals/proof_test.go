@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -170,4 +171,27 @@ func TestSignaturesOfWhatCannotBeADecision(t *testing.T) {
 	}
 	a.send(request{method: "POST", path: decisionPath(asked.ID), header: sign(a.token, "", a.Clock.Now())}).
 		want(t, 400, `{"error":"approval_id is not the approval of the URL"}`)
+}
+
+// The hub signs its callbacks and notifications with the secret that proves decisions. So whoever receives one holds signed bytes, and
+// these open nothing: a GET is signed over the empty body whatever body it has, and no message of the hub is a decision.
+func TestWhatTheHubSignedOpensNothing(t *testing.T) {
+	t.Parallel()
+	a := open(t)
+	sensitiveTool(a)
+	asked := a.ask(a.token, "card_charge", `{"number":"4111-canary"}`)
+	for _, message := range []string{
+		`{"kind":"tool_approval","approval_id":1,"args_truncated":true}`, `{"id":"j","status":"done"}`, envelope(asked, "approved", "d"), " ",
+	} {
+		signed := sign(a.token, message, a.Clock.Now())
+		a.send(request{method: "GET", path: argumentsPath(asked.ID), header: signed, body: message}).want(t, 401, `{"error":"unauthorized"}`)
+	}
+	message := fmt.Sprintf(`{"kind":"tool_approval_request","approval_id":%d,"job_id":%q,"request_id":%q,"args_hash":%q}`,
+		asked.ID, asked.JobID, asked.RequestID, asked.ArgsHash)
+	a.send(request{method: "POST", path: decisionPath(asked.ID), header: sign(a.token, message, a.Clock.Now()), body: message}).
+		want(t, 400, `{"error":"kind must be tool_approval_decision"}`)
+	large := strings.Repeat(" ", 65_537)
+	a.send(request{method: "GET", path: argumentsPath(asked.ID), header: sign(a.token, "", a.Clock.Now()), body: large}).want(t, 200,
+		fmt.Sprintf(`{"approval_id":%d,"job_id":%q,"request_id":%q,"tool":"card_charge","args_hash":%q,"args_bytes":24,"args":{"number":"4111-canary"}}`,
+			asked.ID, asked.JobID, asked.RequestID, asked.ArgsHash))
 }

@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +28,10 @@ var scripts = map[string]string{
 	"req-mx3g5arr-xq0ns": `[[begin]][[tool pay {"amount":80,"to":"stale"}]]`,
 	"req-mx3g5ayz-5n6hn": `[[begin]][[tool transfer {"amount":1001}]]`,
 }
+
+// pace ends the script of a job that is to be met while it goes on after its approval: the model's fourth answer, the first one after
+// the approved call, takes until the model's clock is moved.
+const pace = `[[round]][[say It waits.]][[round]][[round]][[sleep 1000]][[say Paid.]]`
 
 // questionsOf are the recorded tickets, by number.
 func questionsOf(all []recording) map[string]question {
@@ -110,6 +116,36 @@ func (r *replay) decision(rec recording) {
 		r.t.Fatal(err)
 	}
 	r.compareAnswer(rec.ID, *rec.Response, want, r.do(rec.Request.Method, path, body, headers...))
+}
+
+// pending compares the list of what waits, as far as it tells of recorded jobs: the recorder's hub had others before.
+func (r *replay) pending(rec recording) {
+	var recorded, ours []map[string]any
+	got := r.send(rec)
+	for _, list := range []struct {
+		body json.RawMessage
+		to   *[]map[string]any
+	}{{rec.Response.Body, &recorded}, {got.body, &ours}} {
+		d := json.NewDecoder(bytes.NewReader(list.body))
+		d.UseNumber()
+		if err := d.Decode(list.to); err != nil {
+			r.t.Fatalf("%s: %v: %s", rec.ID, err, cut(list.body))
+		}
+		for _, entry := range *list.to { // the text repeats the intent, with its job
+			text, _ := entry["intent_json"].(string)
+			entry["intent_json"], _ = decode([]byte(text))
+		}
+	}
+	var want []any
+	for _, entry := range recorded {
+		if number := fmt.Sprint(entry["id"]); r.questions[number].job != "" {
+			r.ticket(number)
+			want = append(want, entry)
+		}
+	}
+	ours = slices.DeleteFunc(ours, func(entry map[string]any) bool { return r.recorded[fmt.Sprint(entry["id"])] == "" })
+	got.body = []byte(asJSON(r.t, ours))
+	r.compareAnswer(rec.ID, *rec.Response, want, got)
 }
 
 // signedAnew are the headers of a decision; a signature is made for this body and by this clock.

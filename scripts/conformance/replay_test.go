@@ -30,6 +30,7 @@ type replay struct {
 	asked      map[string][]call    // what the business was asked about itself, by the exchange that made the hub ask
 	requests   map[string]int       // how much the recorded one was asked, by the same
 	questions  map[string]question  // recorded tickets, by number
+	paced      string               // the recorded job that is met while it goes on after its approval
 	diffs      map[string][]string  // by recording
 }
 
@@ -60,8 +61,12 @@ func newReplay(t *testing.T, all []recording) *replay {
 			base, n := attemptOf(rec.ID)
 			r.requests[base] = n
 		}
-		if id, job := jobOf(rec); id != "" && r.jobs[id].ID == "" && job["input_preview"] != nil {
+		id, job := jobOf(rec)
+		if id != "" && r.jobs[id].ID == "" && job["input_preview"] != nil {
 			r.jobs[id] = rec
+		}
+		if rec.ID == "approval-continuing-job" {
+			r.paced = id
 		}
 	}
 	return r
@@ -124,8 +129,10 @@ func (r *replay) one(rec recording) {
 	switch {
 	case rec.Responses != nil:
 		r.race(rec)
-	case strings.HasPrefix(rec.ID, "decision-"):
+	case strings.HasPrefix(rec.ID, "decision-"), strings.HasPrefix(rec.ID, "approval-admin-approve"):
 		r.decision(rec)
+	case rec.ID == "approval-admin-list":
+		r.pending(rec)
 	case rec.Received != nil && rec.Received.Path == "/approvals":
 		r.askedAbout(rec)
 	case rec.ID == "approval-executed-recv":
@@ -302,6 +309,9 @@ func (r *replay) job(recorded string) string {
 	_, job := jobOf(rec)
 	dispatch, _ := job["dispatch"].(map[string]any)
 	input := strings.ReplaceAll(job["input_preview"].(string), "}]][[tool", "}]][[round]][[tool") // the recorder's model made one call a round
+	if recorded == r.paced {
+		input += pace
+	}
 	accepted := r.submit(r.tokens[fmt.Sprintf("<CLIENT_TOKEN:%s>", job["client_app_id"])], object{
 		"request_id": job["request_id"], "route": dispatch["route_key"], "input": input, "metadata": job["metadata"],
 	})

@@ -19,7 +19,7 @@ var deliberate = []difference{
 
 	// Jobs.
 	{"job-* tool-*-job approval-*-job cb-*-recv*", "no input | no profile | no project | no client_app_id | no dispatch", "D5: an owner sees an allowlist, never prompts or target configuration"},
-	{"job-running", "no claimed_at | no lease_until | no executor_id | no claim_token", "D5: an owner sees an allowlist, never claims"},
+	{"job-running approval-continuing-job", "no claimed_at | no lease_until | no executor_id | no claim_token", "D5: an owner sees an allowlist, never claims"},
 	{"job-retry-wait", "no run_after", "D5: scheduling is internal"},
 	{"job-* tool-*-job approval-*-job cb-*-recv*", "id added | route added", "D5: both id and job_id, and the route"},
 	{"job-* tool-*-job approval-*-job cb-*-recv*", "result added, null | report added, null | raw_result added, null | usage added, null | error added, null", "core §1.8: optional members are null until they exist"},
@@ -44,6 +44,11 @@ var deliberate = []difference{
 	{"approval-*-recv", "expires_at added", "D9: a ticket has a deadline, which whoever decides should know"},
 	{"approval-*-recv", "decision_url added", "architecture §4: the absolute twin of decision_path"},
 
+	// Approvals by administrators, and the job that goes on.
+	{"approval-admin-list", "[].args_bytes added | [].client_app_id added | [].expires_at added | [].route_key added", "core §1.8: additional members are allowed; D9, and whose call it is"},
+	{"approval-admin-approve-again", "status added | expires_at added | decided_by added | decided_at added", "the person need not look up what was decided, and by whom"},
+	{"approval-continuing-job", "result is object, ours null | usage is object, ours null", "the answer of the run before is no answer to the one that is under way"},
+
 	// Tools.
 	{"tool-badargs-recv tool-missing-required-recv tool-wrong-type-recv", "request not sent", "core §5.5: arguments are validated before anything is sent"},
 	{"tool-badargs-audit tool-missing-required-audit tool-wrong-type-audit", "no tool_call | no tool_result", "the same: a call that is not sent has no such records"},
@@ -64,7 +69,8 @@ var deliberate = []difference{
 		"core §6.2, D9: what the ticket stands for, and until when"},
 	{"tool-*-audit approval-*-audit", "more of llm_request", "one for each round, not for the job"},
 	{"approval-continued-audit approval-denied-audit", "*_external.stage tool, ours approval", "core §11.7 has a stage for approvals"},
-	{"approval-continued-audit approval-denied-audit", "no *_external.detail.by | *_external.detail.approver added | *_external.detail.rerun added", "core §6.5: the approver, and what the decision did to the job"},
+	{"approval-continued-audit approval-denied-audit", "*_external.detail.rerun added", "core §6.7: what the decision did to the job"},
+	{"approval-denied-audit", "*_external.detail.by [object Object], ours u_manager | *_external.detail.approver_name added", "D8, Appendix A 12: the id and the name of an approver that is an object"},
 	{"approval-continued-audit approval-denied-audit", "no *_external.detail.policy | no *_external.detail.reason | no *_external.detail.summary | *_external.detail.args_hash added",
 		"I3: what was decided is named by its hash; why a person was asked is in the record of the question"},
 	{"approval-continued-audit", "approval_taken_up added", "architecture §3: the hub makes the approved call itself"},

@@ -232,11 +232,19 @@ func (w *world) checkTicket(t row, jobs map[string]row) {
 	if w.healthy.After(from) {
 		from = w.healthy
 	}
-	w.seen["approved calls that were not made"]++
+	why := ""
 	switch {
-	case w.early[id]: // by a clock that is ahead
-	case job.str("open") != "", strings.HasPrefix(job.str("err"), reconciling), expires.Sub(from) < enough, w.answeredFor(t):
-	default:
+	case w.early[id]:
+		why = "a clock was ahead"
+	case job.str("open") != "", strings.HasPrefix(job.str("err"), reconciling):
+		why = "the job is to be reconciled"
+	case expires.Sub(from) < enough:
+		why = "there was little time"
+	case w.answeredFor(t):
+		why = "it was refused"
+	}
+	w.seen["approved calls not made: "+why]++
+	if why == "" {
 		w.lostApprovals++
 		w.fail("I3", "ticket %d of job %s (%s) was approved at %s, its deadline is %s, and its call was not made; the ticket is %s, job due %v",
 			id, t.str("job"), job.str("state"), row(ruling).time("at"), expires, state, job["due"].SS)

@@ -23,6 +23,7 @@ import (
 
 type options struct {
 	jobs, clients, window int
+	keep                  int
 	faults                float64
 	stalled               time.Duration
 	standIns              bool
@@ -44,6 +45,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	flags.IntVar(&o.jobs, "jobs", 2000, "jobs to run")
 	flags.IntVar(&o.clients, "clients", 16, "clients that submit jobs side by side")
 	flags.IntVar(&o.window, "window", 256, "jobs that may be under way together")
+	flags.IntVar(&o.keep, "keep", 5000, "ended jobs whose rows the stand-ins keep; older ones are deleted")
 	flags.Float64Var(&o.faults, "faults", 0.01, "share of the requests to AWS that fail")
 	flags.DurationVar(&o.stalled, "stalled", 20*time.Second, "how long nothing may move before the functions' clock does")
 	flags.BoolVar(&o.standIns, "stand-ins", false, "be the process of the stand-ins; for soak itself")
@@ -53,8 +55,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 		return errors.New("see -help")
 	}
-	if flags.NArg() > 0 || o.jobs < 1 || o.clients < 1 || o.window < 1 || o.stalled <= 0 || o.faults < 0 || o.faults >= 1 {
-		return errors.New("-jobs, -clients, -window and -stalled must be positive, -faults at least 0 and below 1, and nothing else is taken; see -help")
+	if flags.NArg() > 0 || o.jobs < 1 || o.clients < 1 || o.window < 1 || o.keep < 0 || o.stalled <= 0 || o.faults < 0 || o.faults >= 1 {
+		return errors.New("-jobs, -clients, -window and -stalled must be positive, -keep at least 0, -faults at least 0 and below 1, and nothing else is taken; see -help")
 	}
 	if o.standIns {
 		return serveStandIns(o, stdin, stdout)

@@ -125,12 +125,16 @@ func (h *hub) watch(ctx context.Context, o options, w *world, slots chan struct{
 	defer report.Stop()
 	idle := time.NewTimer(o.stalled)
 	defer idle.Stop()
+	old := newForgetter(h.config, o.keep)
 	for n, jumped := 0, 0; n < o.jobs; {
 		select {
 		case <-ctx.Done():
 			return 0, 0, ctx.Err()
-		case <-w.progress:
+		case id := <-w.progress:
 			<-slots
+			if err := old.ended(ctx, id); err != nil {
+				return 0, 0, err
+			}
 			if n++; n == max(1, int(warm*float64(o.jobs))) {
 				early = heap()
 			}

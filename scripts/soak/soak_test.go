@@ -25,7 +25,7 @@ func TestAFewJobsAllEndOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	var out, progress bytes.Buffer
-	if err := run(ctx, []string{"-jobs=30", "-clients=4", "-faults=0.005", "-stalled=10s"}, nil, &out, &progress); err != nil {
+	if err := run(ctx, []string{"-jobs=30", "-clients=4", "-faults=0.005", "-stalled=10s", "-keep=10"}, nil, &out, &progress); err != nil {
 		t.Fatalf("%v\n%s%s", err, &progress, &out)
 	}
 	if !strings.Contains(out.String(), " lost=0 twice=0 ") {
@@ -35,7 +35,7 @@ func TestAFewJobsAllEndOnce(t *testing.T) {
 
 func TestFlagsThatMakeNoSense(t *testing.T) {
 	t.Parallel()
-	for _, args := range []string{"-jobs=0", "-clients=0", "-window=0", "-faults=1", "-faults=-0.1", "-stalled=0s", "more", "-unknown"} {
+	for _, args := range []string{"-jobs=0", "-clients=0", "-window=0", "-faults=1", "-faults=-0.1", "-stalled=0s", "-keep=-1", "more", "-unknown"} {
 		if err := run(t.Context(), []string{args}, nil, &bytes.Buffer{}, &bytes.Buffer{}); err == nil {
 			t.Errorf("%s is taken", args)
 		}

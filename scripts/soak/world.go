@@ -37,13 +37,12 @@ type record struct {
 type world struct {
 	mu       sync.Mutex
 	jobs     []record
-	errors   []string      // why jobs failed
-	told     int           // jobs whose end was heard of
-	progress chan struct{} // one token for each of them
+	errors   []string    // why jobs failed
+	progress chan string // their ids
 }
 
 func newWorld(jobs int) *world {
-	return &world{jobs: make([]record, jobs), progress: make(chan struct{}, jobs)}
+	return &world{jobs: make([]record, jobs), progress: make(chan string, 1024)}
 }
 
 func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
@@ -113,6 +112,7 @@ func (w *world) ended(n int, body []byte) {
 		Status      string `json:"status"`
 		Error       string `json:"error"`
 		TerminalSeq int    `json:"terminal_seq"`
+		JobID       string `json:"job_id"`
 	}
 	if json.Unmarshal(body, &v) != nil || n < 0 || n >= len(w.jobs) {
 		return
@@ -128,14 +128,14 @@ func (w *world) ended(n int, body []byte) {
 		status = 'r'
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	j := &w.jobs[n]
 	j.ends = max(j.ends, uint8(min(v.TerminalSeq, 255)))
-	if j.status == 0 {
-		w.told++
-		w.progress <- struct{}{}
-	}
+	first := j.status == 0
 	j.status = status
+	w.mu.Unlock()
+	if first {
+		w.progress <- v.JobID
+	}
 }
 
 // failed keeps why jobs failed, a few of them.

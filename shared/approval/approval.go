@@ -82,7 +82,9 @@ type Ticket struct {
 	Ruling *Ruling   // of a decided ticket
 	UsedAt time.Time // zero, or when the call was dispatched
 	EndAt  time.Time // zero, or when it expired
-	Token  string    // of the wait that the decision ends; "" for none
+	// Token is that of the wait that the decision ends; "" for none. It is stored in clear and shown nowhere. It decides nothing: whoever
+	// had it, and the permission to answer it, could end the wait, and the sweeper would end the ticket at its deadline.
+	Token string
 
 	Intent []byte // JSON of [Intent]; nil when sealed, or not read
 	Sealed string // the intent of a sensitive tool, sealed for [SealedPlace]
@@ -112,6 +114,7 @@ type Ruling struct {
 	Approved   bool
 	DecisionID string // "" for a decision of the console
 	By         string // at most 64 UTF-16 units
+	Name       string // of who decided, beside an id, at most 64; it is on record in the audit only
 	Comment    string // at most 1000
 	SaidAt     string // decided_at as it was given, at most 64; "" for none
 	Auth       string // admin-token, client:<app_id>, signed-business, or console:<username>

@@ -198,10 +198,13 @@ func rulingEvents(v DecisionView, c Change) []job.Event {
 		name += "_external"
 	}
 	detail := map[string]any{
-		"approval_id": t.ID, "tool": t.Tool, "scope": t.Scope, "args_hash": t.ArgsHash, "approver": r.By, "auth": r.Auth, "rerun": c.Seat != nil,
+		"approval_id": t.ID, "tool": t.Tool, "scope": t.Scope, "args_hash": t.ArgsHash, "by": r.By, "auth": r.Auth, "rerun": c.Seat != nil,
 	}
 	if r.DecisionID != "" {
 		detail["decision_id"] = r.DecisionID
+	}
+	if r.Name != "" && r.Name != r.By {
+		detail["approver_name"] = r.Name
 	}
 	if r.Comment != "" {
 		detail["comment"] = r.Comment

@@ -39,7 +39,7 @@ type Decision struct {
 
 // Ruling is the decision as it is recorded; auth says how it was authenticated.
 func (d Decision) Ruling(auth string) Ruling {
-	return Ruling{Approved: d.Approved, DecisionID: d.DecisionID, By: d.Approver, Comment: d.Comment, SaidAt: d.SaidAt, Auth: auth}
+	return Ruling{Approved: d.Approved, DecisionID: d.DecisionID, By: d.Approver, Name: d.Name, Comment: d.Comment, SaidAt: d.SaidAt, Auth: auth}
 }
 
 // ParseDecision reads the envelope of a decision about t (core §6.5, D8). There are two forms. The long one has kind and schema_version,

@@ -206,7 +206,7 @@ func TestOrderOfTheChecks(t *testing.T) {
 func TestRulingOfADecision(t *testing.T) {
 	t.Parallel()
 	d := approval.Decision{Approved: true, DecisionID: "d", Approver: "a", Name: "n", Comment: "c", SaidAt: "s"}
-	want := approval.Ruling{Approved: true, DecisionID: "d", By: "a", Comment: "c", SaidAt: "s", Auth: "client:shop"}
+	want := approval.Ruling{Approved: true, DecisionID: "d", By: "a", Name: "n", Comment: "c", SaidAt: "s", Auth: "client:shop"}
 	if got := d.Ruling("client:shop"); got != want {
 		t.Errorf("%+v", got)
 	}

@@ -219,6 +219,19 @@ func TestARecordTooLongIsShownWithoutItsDetail(t *testing.T) {
 	}
 }
 
+// Numbers grow in canonical form. A record that only then is too long for a line must not end all exports before it.
+func TestARecordThatGrowsTooLongIsShownWithoutItsDetail(t *testing.T) {
+	t.Parallel()
+	l := &ledger{records: map[string][]auditexport.Record{"job " + jobID(1): {
+		{Key: "000", Doc: []byte(`{"event":"e","summary":"grows","detail":{"n":[1e20` + strings.Repeat(",1e20", 100_000) + `]}}`)},
+		{Key: "001", Doc: []byte(`{"event":"e","summary":"next","detail":{}}`)},
+	}}}
+	got, _, _, text := whole(t, exporter(l), auditexport.Query{JobID: jobID(1)})
+	if !slices.Equal(got, []string{"grows", "next"}) || !strings.Contains(text, `"detail":{"omitted_bytes":500012}`) {
+		t.Errorf("%q, %d bytes", got, len(text))
+	}
+}
+
 func TestRangesAreCheckedAndSettled(t *testing.T) {
 	t.Parallel()
 	settled := now.Add(-auditexport.Settled)

@@ -12,7 +12,8 @@ import (
 	"bailing/shared/textlimit"
 )
 
-// Cursor is where a page ended, and with which hash: opaque to callers. It opens nothing that its bearer may not export anyway.
+// Cursor is where a page ended, and with which hash: opaque to callers. It opens nothing that its bearer may not export anyway. It does not
+// prove that an export began: who makes one up reads records without being on record for it, as in the lists, and has no chain that begins.
 type Cursor string
 
 // cursorMax bounds the text of a cursor, in bytes.

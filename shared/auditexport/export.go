@@ -236,12 +236,19 @@ func (w *writer) record(doc []byte) error {
 	if err != nil {
 		return fmt.Errorf("auditexport: audit record: %w", err)
 	}
-	if len(shown) > lineMax {
-		if shown, err = withoutDetail(shown); err != nil {
+	if len(shown) <= lineMax {
+		if err := w.line(shown); !errors.Is(err, auditchain.ErrTooLong) { // numbers grow in canonical form
 			return err
 		}
 	}
-	v, err := canonical.Parse(shown, canonical.Limits{MaxBytes: lineMax, MaxNodes: lineMax})
+	if shown, err = withoutDetail(shown); err != nil {
+		return err
+	}
+	return w.line(shown)
+}
+
+func (w *writer) line(record []byte) error {
+	v, err := canonical.Parse(record, canonical.Limits{MaxBytes: lineMax, MaxNodes: lineMax})
 	if err != nil {
 		return fmt.Errorf("auditexport: audit record: %w", err)
 	}

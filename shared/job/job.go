@@ -84,7 +84,7 @@ type Job struct {
 	Open       *OpenCall   // nil, or the call that must be reconciled before anything else happens
 	Due        []DueTicket // approved calls to be made before the job may end, earliest deadline first
 	SinceClaim int64       // what was saved under this claim or an earlier one belongs to a run before the last rerun
-	Continued  bool        // queued again for an approved call: its end is told even if the submitter wanted no delivery (core §6.7)
+	Continued  bool        // queued again: its end is told even if the submitter wanted no delivery (core §2.5, §6.7)
 
 	RunAfter   time.Time // zero, or the earliest next claim
 	QueuedAt   time.Time // last queueing, or becoming head

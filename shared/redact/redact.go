@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"bailing/shared/canonical"
 	"bailing/shared/plainjson"
 )
 
@@ -101,14 +102,20 @@ func object(v map[string]any, depth int) (shown any, changed bool) {
 			renamed = append(renamed, name)
 		}
 	}
+	// last is the number that a hidden name was given last: an object may be made of little but names that become equal, and
+	// beginning at 2 for each would take the square of its size.
+	last := make(map[string]int, len(renamed))
 	for _, name := range renamed {
 		hidden := Text(name)
 		unique := hidden
-		for n := 2; ; n++ {
+		for n := last[hidden] + 1; ; n++ {
+			if n > 1 {
+				unique = fmt.Sprintf("%s %d", hidden, n)
+			}
 			if _, taken := out[unique]; !taken {
+				last[hidden] = n
 				break
 			}
-			unique = fmt.Sprintf("%s %d", hidden, n)
 		}
 		out[unique] = v[name]
 	}
@@ -132,12 +139,12 @@ func member(name string, v any, depth int) (shown any, changed bool) {
 }
 
 // inner hides what a text says. A text that is itself JSON is looked through by its names, and written anew when something in it
-// is hidden.
+// is hidden, or when it says more than was looked at: of members of one name all but the last are lost.
 func inner(s string, depth int) (shown any, changed bool) {
 	if trimmed := strings.TrimSpace(s); strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[") {
 		if v, err := decode([]byte(s)); err == nil {
 			v, changed := value(v, depth+1)
-			if !changed {
+			if !changed && plain(s) {
 				return s, false
 			}
 			if out, err := plainjson.Marshal(v); err == nil {
@@ -148,4 +155,10 @@ func inner(s string, depth int) (shown any, changed bool) {
 	}
 	hidden := Text(s)
 	return hidden, hidden != s
+}
+
+// plain reports whether a JSON text says nothing beside its value: no object in it has a name twice.
+func plain(text string) bool {
+	_, err := canonical.Parse([]byte(text), canonical.Limits{MaxBytes: len(text), MaxDepth: canonical.MaxMaxDepth, MaxNodes: len(text)})
+	return err == nil
 }

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -121,6 +122,8 @@ func TestJSONLooksIntoTextsNamesAndNumbers(t *testing.T) {
 		{"JSON in a text", `{"args":"{\"password\":\"p\",\"n\":1}"}`, `{"args":"{\"n\":1,\"password\":\"` + Secret + `\"}"}`},
 		{"JSON in JSON in a text", `["[\"{\\\"pwd\\\":\\\"p\\\"}\"]"]`, `["[\"{\\\"pwd\\\":\\\"` + Secret + `\\\"}\"]"]`},
 		{"without a secret it keeps its form", `["{ \"b\": 1,  \"a\": 2 }"]`, `["{ \"b\": 1,  \"a\": 2 }"]`},
+		{"a name that comes twice", `["{\"password\":\"p\",\"password\":\"\",\"n\":1}"]`, `["{\"n\":1,\"password\":\"\"}"]`},
+		{"an address that comes before another value", `["[{\"a\":\"a\\u0040b.example\",\"\\u0061\":1}]"]`, `["[{\"a\":1}]"]`},
 		{"a name that is an address", `{"a@b.example":1,"c@d.example":2}`, `{"` + Email + `":1,"` + Email + ` 2":2}`},
 		{"a telephone number without quotes", `{"phone":13812345678,"n":1381234567,"f":13812345678.5}`,
 			`{"phone":"` + Phone + `","n":1381234567,"f":13812345678.5}`},
@@ -195,4 +198,31 @@ func FuzzText(f *testing.F) {
 		f.Add(p + p)
 	}
 	f.Fuzz(checkText)
+}
+
+// An object of little but addresses must not keep an administrator's page busy for minutes: the work is counted in allocations.
+func TestNamesThatBecomeEqualAreNumberedInOneGo(t *testing.T) {
+	const names = 3_000
+	var b strings.Builder
+	for i := range names {
+		fmt.Fprintf(&b, `,"a%d@mail.example":%d`, i, i)
+	}
+	text := []byte("{" + b.String()[1:] + "}")
+	var out []byte
+	work := testing.AllocsPerRun(1, func() {
+		var err error
+		if out, err = JSON(text); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if work > 200*names {
+		t.Errorf("%d names take %.0f allocations", names, work)
+	}
+	var got map[string]int
+	if err := json.Unmarshal(out, &got); err != nil || len(got) != names {
+		t.Fatalf("%d members, %v", len(got), err)
+	}
+	if got[Email] != 0 || got[Email+" 2"] != 1000 || got[Email+" 12"] != 100 {
+		t.Errorf("numbered %d, %d, %d", got[Email], got[Email+" 2"], got[Email+" 12"])
+	}
 }

@@ -2,10 +2,13 @@ package store_test
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -130,6 +133,84 @@ func TestEveryPartOfATransactionIsGranted(t *testing.T) {
 					return g.Kind == topology.OnTable && g.Name == table && slices.Contains(g.Actions, action)
 				}) {
 					t.Errorf("%s needs %s on %s for a transaction", name, action, table)
+				}
+			}
+		}
+	}
+}
+
+// asker notes the calls outside transactions, too.
+type asker struct{ *inner }
+
+func (a asker) note(action string, tables ...string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, table := range tables {
+		table = strings.TrimPrefix(table, prefix)
+		a.need[table] = append(a.need[table], "dynamodb:"+action)
+	}
+}
+
+func (a asker) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	a.note("BatchGetItem", slices.Collect(maps.Keys(in.RequestItems))...)
+	return a.inner.BatchGetItem(ctx, in, o...)
+}
+
+func (a asker) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	a.note("GetItem", *in.TableName)
+	return a.inner.GetItem(ctx, in, o...)
+}
+
+func (a asker) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	a.note("PutItem", *in.TableName)
+	return a.inner.PutItem(ctx, in, o...)
+}
+
+func (a asker) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	a.note("Query", *in.TableName)
+	return a.inner.Query(ctx, in, o...)
+}
+
+func (a asker) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	a.note("UpdateItem", *in.TableName)
+	return a.inner.UpdateItem(ctx, in, o...)
+}
+
+// The functions that decide and hold approvals may do on the tables what they do, and nothing more: these are all their calls.
+func TestTheFunctionsOfApprovalsAreGrantedNoMore(t *testing.T) {
+	t.Parallel()
+	pending := ticketOf(7, "h")
+	for name, calls := range map[string]func(ctx context.Context, s *stand) []error{
+		"approvalwait": func(ctx context.Context, s *stand) []error {
+			_, notified := s.ReadTicket(ctx, 7)
+			_, route := s.Routes().Get(ctx, "r")
+			_, client := s.Clients().Get(ctx, "a")
+			told := s.AddEvent(ctx, "j", eventOf("told"))
+			_, held := s.HoldTicket(ctx, 7, "token", start)
+			_, read := s.ReadTicketRow(ctx, 7)
+			return []error{notified, route, client, told, held, read, s.ExpireTicket(ctx, &pending, start.Add(time.Hour), eventOf("expired"))}
+		},
+		"approvals": func(ctx context.Context, s *stand) []error {
+			_, read := s.ReadTicketRow(ctx, 7)
+			_, arguments := s.ReadTicket(ctx, 7)
+			_, token := s.Token(ctx, "1")
+			_, client := s.Clients().Get(ctx, "a")
+			return []error{read, arguments, token, client, rule(ctx, s, true), s.SettleTicket(ctx, 7, "token")}
+		},
+	} {
+		s := open(t)
+		aTicket(s, t)
+		i := &inner{DynamoDB: s.backend.DB, need: map[string][]string{}}
+		values := &store.S3Values{Client: s.backend.S3, Bucket: s.backend.Bucket}
+		s.Store = store.New(store.Options{DB: asker{i}, Values: values, Prefix: prefix, Clock: s.backend.Clock})
+		if err := errors.Join(calls(t.Context(), s)...); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		f, _ := topology.System().FunctionNamed(name)
+		for _, g := range f.Grants {
+			for _, action := range g.Actions {
+				if g.Kind == topology.OnTable && !slices.Contains(i.need[g.Name], action) {
+					t.Errorf("%s is granted %s on %s for nothing", name, action, g.Name)
 				}
 			}
 		}

@@ -38,11 +38,11 @@ func (s *Store) RequeueJob(ctx context.Context, v job.RerunView, now time.Time, 
 	}
 	values := item{
 		":queued": str(string(job.Queued)), ":seen": str(string(v.Job.Status)), ":ends": num(int64(v.Ends)), ":now": millis(now),
-		":head": boolean(v.Job.Head), ":zero": num(0), ":sv": num(schemaVersion),
+		":head": boolean(v.Job.Head), ":zero": num(0), ":true": boolean(true), ":sv": num(schemaVersion),
 		":tpk": str(timePartition), ":tsk": str(timeKey(v.Job.CreatedAt, v.Job.ID)),
 	}
 	expr := "SET #state = :queued, queued = :now, updated = :now, head = :head, attempts = :zero, recoveries = :zero, " +
-		"since_claim = claim, tpk = :tpk, tsk = :tsk"
+		"since_claim = claim, cont = :true, tpk = :tpk, tsk = :tsk"
 	if v.Job.Head {
 		expr += ", dpk = :dpk, dsk = :dsk"
 		values[":dpk"], values[":dsk"] = str(dueShard(v.Job.ID)), str(dueKey(now.Add(job.ResendAfter)))

@@ -280,7 +280,7 @@ func approvalWait() Function {
 		Signs: true, Tells: true,
 		Grants: []Grant{
 			{OnTable, TableRegistry, []string{"dynamodb:BatchGetItem"}},
-			{OnTable, TableJobs, []string{"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem"}},
+			{OnTable, TableJobs, []string{"dynamodb:BatchGetItem", "dynamodb:UpdateItem"}},
 			{OnTable, TableLedger, []string{"dynamodb:PutItem"}},
 			{OnBucket, BucketValues, []string{"s3:GetObject", "s3:PutObject"}},
 			{OnKey, KeySecrets, []string{"kms:Decrypt"}},

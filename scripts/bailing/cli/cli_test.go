@@ -3,9 +3,11 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -212,5 +214,24 @@ func TestJSONIsOneDocumentWithoutEscapedMarkup(t *testing.T) {
 	var b bytes.Buffer
 	if err := (&Env{Stdout: &b}).JSON(map[string]string{"rule": "a > 1"}); err != nil || b.String() != "{\n  \"rule\": \"a > 1\"\n}\n" {
 		t.Errorf("%q, %v", b.String(), err)
+	}
+}
+
+// A hub repeats texts of businesses, models and callers: in JSON, too, they reach a terminal.
+func TestJSONCannotSteerATerminal(t *testing.T) {
+	t.Parallel()
+	in := `{"text":"grüße 密 \u001b[31m ` + "\u009b31m\u202egnp.exe\x7f\U000e0041\u00a0\u2028 😀" + `"}`
+	want := `{"text":"grüße 密 \u001b[31m \u009b31m\u202egnp.exe\u007f\udb40\udc41\u00a0\u2028 😀"}`
+	var b bytes.Buffer
+	if err := (&Env{Stdout: &b}).JSON(json.RawMessage(in)); err != nil {
+		t.Fatal(err)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, b.Bytes()); err != nil || compact.String() != want {
+		t.Errorf("%s, want %s; %v", compact.String(), want, err)
+	}
+	var before, after any
+	if err := errors.Join(json.Unmarshal([]byte(in), &before), json.Unmarshal(b.Bytes(), &after)); err != nil || !reflect.DeepEqual(before, after) {
+		t.Errorf("%q became %q, %v", before, after, err)
 	}
 }

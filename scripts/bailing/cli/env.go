@@ -2,12 +2,15 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
+	"strings"
+	"unicode/utf16"
 
 	"bailing/shared/clock"
 	"bailing/shared/outbound"
@@ -92,12 +95,35 @@ func (e *Env) TextWidth() int {
 	return max(40, min(e.Width, 100))
 }
 
-// JSON prints v as the only thing on standard output.
+// JSON prints v as the only thing on standard output. What is not printable in its texts is written as an escape, as by [Clean]: for a
+// program it is the same, and a terminal is not steered by it.
 func (e *Env) JSON(v any) error {
-	enc := json.NewEncoder(e.Stdout)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(e.Stdout, escaped(b.String()))
+	return err
+}
+
+// escaped is a JSON document without unprintable characters. Those beyond line feeds stand in texts only.
+func escaped(document string) string {
+	var b strings.Builder
+	for _, r := range document {
+		switch {
+		case r == '\n' || !unprintable(r):
+			b.WriteRune(r)
+		case r > 0xFFFF:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }
 
 // Progress says on a terminal what takes its time; the returned function takes the line back.

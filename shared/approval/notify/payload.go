@@ -23,17 +23,31 @@ const (
 // facts are what every notification of a ticket tells.
 type facts struct {
 	ticket    *approval.Ticket
-	intent    intent
+	intent    approval.Intent // its arguments are nil when the notification has none
 	arguments arguments
 	summary   string // "" for none
 	base      string
 }
 
-// intent is the frozen intent with its ticket's number (core §6.4). Its arguments are left out when the notification has none.
+// intent is the frozen intent with its ticket's number (core §6.4), its members in the order in which they were frozen.
 type intent struct {
 	ApprovalID int64 `json:"approval_id"`
 	approval.Intent
-	Args json.RawMessage `json:"args,omitempty"` // in place of the intent's own
+}
+
+// shortIntent is one without its arguments: the member hides the intent's own.
+type shortIntent struct {
+	intent
+	Args *struct{} `json:"args,omitempty"`
+}
+
+// told is the intent as the notification shows it.
+func (f *facts) told() any {
+	i := intent{f.ticket.ID, f.intent}
+	if f.intent.Args == nil {
+		return shortIntent{intent: i}
+	}
+	return i
 }
 
 // arguments are the frozen arguments, or where they can be read (D31).
@@ -56,18 +70,18 @@ func (s *Teller) facts(ctx context.Context, t *approval.Ticket) (*facts, error) 
 			return nil, fmt.Errorf("notify: approval %d: intent: %w", t.ID, err)
 		}
 	}
-	f := &facts{ticket: t, base: strings.TrimRight(s.BaseURL, "/"), intent: intent{ApprovalID: t.ID}}
-	if json.Unmarshal(frozen, &f.intent.Intent) != nil { // the error of the parser may quote an argument
+	f := &facts{ticket: t, base: strings.TrimRight(s.BaseURL, "/")}
+	if json.Unmarshal(frozen, &f.intent) != nil { // the error of the parser may quote an argument
 		return nil, fmt.Errorf("notify: approval %d: the intent is not readable", t.ID)
 	}
-	in := &f.intent.Intent
+	in := &f.intent
 	args := in.Args
-	in.Args = nil
 	f.arguments = arguments{Hash: in.ArgsHash}
 	if !sensitive && len(args) <= ArgsMax {
-		f.intent.Args, f.arguments.Args, f.summary = args, args, in.Summary
+		f.arguments.Args, f.summary = args, in.Summary
 		return f, nil
 	}
+	in.Args = nil
 	f.arguments.Truncated, f.arguments.Bytes = true, len(args)
 	f.arguments.Path = fmt.Sprintf("/approvals/%d/arguments", t.ID)
 	f.arguments.URL = f.absolute(f.arguments.Path)
@@ -111,7 +125,7 @@ type request struct {
 	Path       string          `json:"path"`
 	arguments
 	Summary      string          `json:"summary,omitempty"`
-	Intent       intent          `json:"intent"`
+	Intent       any             `json:"intent"`     // see facts.told
 	ExpiresAt    string          `json:"expires_at"` // D9
 	DecisionPath string          `json:"decision_path"`
 	DecisionURL  string          `json:"decision_url,omitempty"`
@@ -155,7 +169,7 @@ func requestOf(f *facts) request {
 	return request{
 		Kind: "tool_approval_request", ApprovalID: id, JobID: in.JobID, RequestID: in.RequestID, Route: in.RouteName, Subject: in.Subject,
 		Provider: in.Provider, Tool: in.Tool, Scope: in.Scope, Risk: in.Risk, Policy: in.Policy, Reason: in.Reason, Method: in.Method, Path: in.Path,
-		arguments: f.arguments, Summary: f.summary, Intent: in, ExpiresAt: job.Timestamp(f.ticket.ExpiresAt),
+		arguments: f.arguments, Summary: f.summary, Intent: f.told(), ExpiresAt: job.Timestamp(f.ticket.ExpiresAt),
 		DecisionPath: path, DecisionURL: f.absolute(path), Metadata: in.Metadata,
 		Contract: contract{
 			Kind: approval.DecisionKind, SchemaVersion: approval.DecisionVersion,
@@ -183,7 +197,7 @@ type message struct {
 	Args       *string         `json:"args,omitempty"` // in place of the member of arguments
 	arguments
 	Summary   string `json:"summary,omitempty"`
-	Intent    intent `json:"intent"`
+	Intent    any    `json:"intent"` // see facts.told
 	ExpiresAt string `json:"expires_at"`
 	Message   string `json:"message"`
 }
@@ -192,7 +206,7 @@ func messageOf(f *facts) message {
 	in := f.intent
 	m := message{
 		Kind: "tool_approval", ApprovalID: f.ticket.ID, JobID: in.JobID, RequestID: in.RequestID, Tool: in.Tool, Scope: in.Scope, Risk: in.Risk,
-		Policy: in.Policy, Reason: in.Reason, arguments: f.arguments, Summary: f.summary, Intent: in, ExpiresAt: job.Timestamp(f.ticket.ExpiresAt),
+		Policy: in.Policy, Reason: in.Reason, arguments: f.arguments, Summary: f.summary, Intent: f.told(), ExpiresAt: job.Timestamp(f.ticket.ExpiresAt),
 	}
 	if f.arguments.Args != nil {
 		text := string(f.arguments.Args)

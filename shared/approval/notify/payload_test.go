@@ -12,14 +12,14 @@ import (
 	"bailing/shared/textlimit"
 )
 
-// golden is the approval request of core §6.4 about a payment; %s are the ticket's number, job, hash and deadline, and addresses.
+// golden is the approval request of core §6.4 about a payment, its members in the recorded order; the names in braces are the ticket's number, job, hash and deadline, and addresses.
 const golden = `{"kind":"tool_approval_request","approval_id":{id},"job_id":"{job}","request_id":"request-1","route":"Support","subject":"u_42",` +
 	`"provider":"shop","tool":"pay","scope":"payments.write","risk":"high","policy":"risk_high","reason":"risk=high","method":"POST","path":"/payments",` +
 	`"args":{"amount":50,"to":"bob"},"args_hash":"{hash}","summary":"Pay 50 to bob?",` +
 	`"intent":{"approval_id":{id},"kind":"tool_approval_intent","schema_version":"bailing.approval-intent.v1","job_id":"{job}","request_id":"request-1",` +
 	`"route_key":"support","route_name":"Support","source":"acme","subject":"u_42","subject_field":"user","provider":"shop","tool":"pay",` +
 	`"scope":"payments.write","risk":"high","policy":"risk_high","reason":"risk=high","method":"POST","path":"/payments",` +
-	`"args_hash":"{hash}","summary":"Pay 50 to bob?","metadata":{"user":"u_42"},"args":{"amount":50,"to":"bob"}},"expires_at":"{until}",` +
+	`"args":{"amount":50,"to":"bob"},"args_hash":"{hash}","summary":"Pay 50 to bob?","metadata":{"user":"u_42"}},"expires_at":"{until}",` +
 	`"decision_path":"/approvals/{id}/decision",{decision_url}"decision_contract":{"kind":"tool_approval_decision",` +
 	`"schema_version":"bailing.approval-decision.v1","required_fields":["approval_id","job_id","request_id","args_hash","decision_id","decision","approver"],` +
 	`"decision_values":["approved","denied"],"idempotency":"decision_id",` +
@@ -173,7 +173,7 @@ func TestMessageForPeople(t *testing.T) {
 		`"intent":{"approval_id":{id},"kind":"tool_approval_intent","schema_version":"bailing.approval-intent.v1","job_id":"{job}","request_id":"request-1",`+
 		`"route_key":"support","route_name":"Support","source":"acme","subject":"u_42","subject_field":"user","provider":"shop","tool":"pay",`+
 		`"scope":"payments.write","risk":"high","policy":"risk_high","reason":"risk=high","method":"POST","path":"/payments",`+
-		`"args_hash":"{hash}","summary":"Pay 50 to bob?","metadata":{"user":"u_42"},"args":{"amount":50,"to":"bob"}},"expires_at":"{until}",`+
+		`"args":{"amount":50,"to":"bob"},"args_hash":"{hash}","summary":"Pay 50 to bob?","metadata":{"user":"u_42"}},"expires_at":"{until}",`+
 		`"message":"Support: pay waits for approval {id} until {until} (risk=high)\nPay 50 to bob?"}`, asked)
 	if string(r.Body) != want {
 		t.Errorf("%s\nwant %s", r.Body, want)

@@ -57,6 +57,7 @@ func requeued(t *testing.T, b *bundle) {
 	}
 	at := b.now.Add(time.Hour)
 	b.rerun(t, want.ID, at)
+	want.Continued = true
 	want.Claim, want.SinceClaim, want.ClaimedAt, want.QueuedAt, want.UpdatedAt, want.Head = 2, 2, b.now, at, at, true
 	wantEqual(t, "job", b.read(t, want.ID), want)
 	wantEqual(t, "head", b.thread(t, want.ThreadKey).Head, want.ID)

@@ -202,7 +202,7 @@ func rerunKeepsMarks(t *testing.T, b *bundle) {
 	got := b.read(t, j.ID)
 	wantEqual(t, "marks", got.Due, []job.DueTicket{mark})
 	wantEqual(t, "since", got.SinceClaim, f.Claim)
-	wantEqual(t, "continued", got.Continued, false)
+	wantEqual(t, "continued", got.Continued, true)
 	b.wantRounds(t, j.ID)
 }
 
