@@ -31,6 +31,10 @@ demo: ## Run one governed job through a fresh stack and show every step
 bailing: ## Build the operator's command line, bin/bailing
 	go build -o bin/bailing ./scripts/bailing
 
+.PHONY: agent
+agent: ## Build the login of agents on a person's machine, bin/agent
+	go build -o bin/agent ./scripts/agent
+
 .PHONY: bootstrap
 bootstrap: ## Build the functions as deployed, check and measure them, run the demo through them
 	@go run ./scripts/bootstrap
@@ -43,13 +47,20 @@ test: setup lint ## Check and test everything, from nothing
 race: ## Run the tests with the race detector (needs a C compiler)
 	go test -race $(PACKAGES)
 
+.PHONY: browser
+browser: ## Open the demo's consent page in headless Chromium, as a person would; installs Chromium if it may
+	@scripts/setup browser
+	BAILING_BROWSER=required go test -count=1 ./scripts/demo/browser
+
 # Each target of the compiler for FUZZTIME; go test runs one at a time. What one finds is written below its package's testdata/fuzz.
 FUZZTIME := 20s
 .PHONY: fuzz
-fuzz: ## Fuzz the specification compiler, approval rules and argument validation, FUZZTIME each
+fuzz: ## Fuzz the specification compiler, approval rules, validation, agent answers, FUZZTIME each
 	go test ./shared/capability/compile -run '^$$' -fuzz '^FuzzCompile$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
 	go test ./shared/capability -run '^$$' -fuzz '^FuzzRules$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
 	go test ./shared/capability -run '^$$' -fuzz '^FuzzValidate$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
+	go test ./shared/agentclient -run '^$$' -fuzz '^FuzzRedirect$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
+	go test ./shared/agentclient -run '^$$' -fuzz '^FuzzAnswers$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
 
 .PHONY: lint
 lint: ## Check formatting, go vet and staticcheck
@@ -61,12 +72,13 @@ lint: ## Check formatting, go vet and staticcheck
 fmt: ## Format all Go files
 	gofmt -w $(GOFILES)
 
-# A program that needs bubbles of testing/synctest is a test binary. SEEDS plays that many, SEED one again; TRACE=1 prints its steps.
+# A program that needs bubbles of testing/synctest is a test binary. SEEDS plays that many, from FROM on; SEED plays one again; TRACE=1 prints its steps.
 SEEDS := 20
+FROM := 1
 .PHONY: sim
 sim: ## Let the whole product run through faults: SEEDS=n plays n seeds, SEED=n one again
 	@go test -c -o bin/sim ./scripts/sim
-	@cd scripts/sim && exec ../../bin/sim -test.run '^TestSimulation$$' -test.timeout 0 $(if $(SEED),-seed $(SEED),-seeds $(SEEDS)) $(if $(TRACE),-trace)
+	@cd scripts/sim && exec ../../bin/sim -test.run '^TestSimulation$$' -test.timeout 0 $(if $(SEED),-seed $(SEED),-seeds $(SEEDS) -from $(FROM)) $(if $(TRACE),-trace)
 
 JOBS := 2000
 .PHONY: soak

@@ -66,6 +66,9 @@ func TestHTTPPageNamesEveryRoute(t *testing.T) {
 	page := strings.ReplaceAll(readDoc(t, "http-api.md"), "{path}", "{proxy+}")
 	for _, f := range topology.System().Functions {
 		for _, r := range f.Routes {
+			if r.Method == topology.Any {
+				continue // it only refuses
+			}
 			if !strings.Contains(page, "`"+r.Method+" "+r.Path+"`") {
 				t.Errorf("%s %s is not in docs/http-api.md", r.Method, r.Path)
 			}

@@ -42,6 +42,8 @@ const (
 	local kind = "local"
 	// helper packages are for tests only.
 	helper kind = "helper"
+	// client packages speak to a hub from outside: they know its wire, and nothing of the hub.
+	client kind = "client"
 	// script packages are programs for people.
 	script kind = "script"
 	// deployment packages are the CDK app. They alone know the CDK.
@@ -57,7 +59,8 @@ var mayImport = map[kind][]kind{
 	function: {pure, domain, adapter, wiring},
 	local:    {pure},
 	helper:   {pure, domain, adapter, wiring, local, helper},
-	script:   {pure, domain, adapter, wiring, function, local},
+	client:   {pure},
+	script:   {pure, domain, adapter, wiring, function, local, client},
 
 	deployment: {pure},
 }
@@ -99,6 +102,8 @@ var rooms = map[string]room{
 	"shared/catalog":  {kind: domain, rank: 2},
 	"shared/account":  {kind: domain, rank: 2},
 
+	"shared/agentsession": {kind: domain, rank: 3},
+
 	"shared/auditexport": {kind: domain, rank: 3},
 
 	"shared/delivery": {kind: domain, rank: 3, also: []string{guarded, "net/http"}}, // signs requests and judges answers
@@ -117,6 +122,7 @@ var rooms = map[string]room{
 	"shared/store":        {kind: adapter},
 	"shared/waits":        {kind: adapter},
 	"shared/platform":     {kind: wiring},
+	"shared/agentclient":  {kind: client},
 
 	"shared/account/accounttest":   {kind: helper},
 	"shared/awslocal":              {kind: local},
@@ -127,7 +133,10 @@ var rooms = map[string]room{
 	"shared/registry/registrytest": {kind: helper},
 	"shared/store/storetest":       {kind: helper},
 
+	"shared/agentclient/agentclienttest": {kind: helper},
+
 	"functions/admin":          {kind: function},
+	"functions/agentauth":      {kind: function},
 	"functions/approvals":      {kind: function},
 	"functions/approvalwait":   {kind: function},
 	"functions/callbackworker": {kind: function},
@@ -339,6 +348,10 @@ func TestTheRulesOfImportsBite(t *testing.T) {
 		{"functions/runs", "bailing/shared/awslocal", "function may not import local"},
 		{"functions/runs", "bailing/shared/store/storetest", "function may not import helper"},
 		{"functions/runs", "bailing/scripts/local", "function may not import script"},
+		{"functions/runs", "bailing/shared/agentclient", "function may not import client"},
+		{"shared/agentclient", "bailing/shared/textlimit", ""},
+		{"shared/agentclient", "bailing/shared/registry", "client may not import domain"},
+		{"scripts/agent", "bailing/shared/agentclient", ""},
 		{"shared/awslocal/dynamodb", "bailing/shared/awslocal/fault", ""},
 		{"scripts/local", "bailing/functions/runs", ""},
 		{"scripts/local", "github.com/aws/aws-cdk-go/awscdk/v2", "only infra knows the CDK"},

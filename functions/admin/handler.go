@@ -34,6 +34,8 @@ type Deps struct {
 	Approvals Approvals
 	Secrets   Secrets
 	Decisions Decisions
+	// AgentSessions lists and revokes the sessions of local agents.
+	AgentSessions AgentSessions
 	// Runs, Reruns, Ledger and Config are what administrators look at and operate.
 	Runs   Runs
 	Reruns Reruns
@@ -96,7 +98,7 @@ func (h *Handler) Handlers() map[string]http.HandlerFunc {
 		"DeleteRoutes": h.DeleteRoutes, "DeleteClients": h.DeleteClients,
 		"RevealToken": h.RevealToken, "RevealSecret": h.RevealSecret,
 		"RouteSetup": h.RouteSetup, "SaveRouteSetup": h.SaveRouteSetup, "ClientSetup": h.ClientSetup, "SaveClientSetup": h.SaveClientSetup,
-		"AgentOverview": h.AgentOverview, "Me": h.Me, "Capabilities": h.Capabilities, "ChangePassword": h.ChangePassword,
+		"AgentOverview": h.AgentOverview, "ListAgentSessions": h.ListAgentSessions, "RevokeAgentSession": h.RevokeAgentSession, "Me": h.Me, "Capabilities": h.Capabilities, "ChangePassword": h.ChangePassword,
 		"ListAdmins": h.ListAdmins, "SaveAdmins": h.SaveAdmins, "DeleteAdmins": h.DeleteAdmins,
 	}
 	for name, serve := range all {

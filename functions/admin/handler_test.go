@@ -87,7 +87,7 @@ func setup(t *testing.T, adjust ...func(*admin.Deps)) *hub {
 			Logger: slog.New(slog.DiscardHandler), NewID: func() string { return "id" },
 		},
 		Accounts: account.NewService(account.Options{Store: h.accounts, Random: rand.Reader, Cost: accounttest.Cheap, Clock: h.clock}),
-		Tokens:   h.store, Audit: h.audit, ServerToken: serverToken,
+		Tokens:   h.store, Audit: h.audit, ServerToken: serverToken, AgentSessions: noSessions{},
 	}
 	for _, f := range adjust {
 		f(&d)

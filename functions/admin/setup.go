@@ -74,5 +74,8 @@ func (h *Handler) AgentOverview(w http.ResponseWriter, r *http.Request) {
 		days = registry.DefaultOverviewDays
 	}
 	overview, err := h.d.Registry.AgentOverview(r.Context(), days)
+	if err == nil {
+		err = h.countSessions(r.Context(), &overview)
+	}
 	answer(w, r, overview, err)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"bailing/shared/account"
+	"bailing/shared/agentsession"
 	"bailing/shared/auditexport"
 	"bailing/shared/capability/compile"
 	"bailing/shared/job"
@@ -44,9 +45,10 @@ func New(p *platform.Platform) (lambda.Handler, error) {
 		AuditExport: &auditexport.Exporter{Store: s, Clock: p.Clock},
 		Runs:        s, Ledger: s, Config: s, Cost: s, Clock: p.Clock, Reconciliations: &toolcall.Reconciler{Store: s, Clock: p.Clock},
 		Approvals: s, Secrets: sealer,
-		Decisions:   p.Clerk(s),
-		Reruns:      &job.Rerunner{Store: s, Queue: p.JobsQueue(), Clock: p.Clock, Logger: p.Logger},
-		ServerToken: p.Config.ServerToken, BodyMax: p.Config.BodyMax,
+		Decisions:     p.Clerk(s),
+		AgentSessions: &agentsession.Centre{Store: s.AgentCentre(), Clock: p.Clock, Logger: p.Logger},
+		Reruns:        &job.Rerunner{Store: s, Queue: p.JobsQueue(), Clock: p.Clock, Logger: p.Logger},
+		ServerToken:   p.Config.ServerToken, BodyMax: p.Config.BodyMax,
 	})
 	f, _ := topology.System().FunctionNamed("admin")
 	mux, err := lambdahttp.Mux(f, h.Handlers())

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"bailing/scripts/demo/business"
 	"bailing/scripts/local/stack"
 	"bailing/shared/awslocal"
 )
@@ -185,6 +186,11 @@ A refund needs a person: ask for one in the same way ("input":"Refund SO-1001 25
 
 The command line sets up your own, too: bin/bailing init
 
+Let an agent on this machine in, as %[8]s with the password %[9]s on the demo business's own page:
+
+  go run ./scripts/agent login --hub %[3]s --client %[10]s --route %[5]s
+
 Stop with Ctrl-C. Everything acknowledged is kept in %[7]s.
-`, s.Demo.BusinessURL, s.Demo.ModelURL, s.URL, s.Demo.ClientToken, stack.DemoRoute, adminToken, data)
+`, s.Demo.BusinessURL, s.Demo.ModelURL, s.URL, s.Demo.ClientToken, stack.DemoRoute, adminToken, data,
+		business.DemoUser, business.DemoPassword, stack.DemoClient)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"bailing/functions/admin"
+	"bailing/functions/agentauth"
 	"bailing/functions/approvals"
 	"bailing/functions/approvalwait"
 	"bailing/functions/callbackworker"
@@ -28,7 +29,7 @@ import (
 
 // functions are the handlers under test.
 var functions = map[string]func(*platform.Platform) (lambda.Handler, error){
-	"runs": runs.New, "approvals": approvals.New, "approvalwait": approvalwait.New, "admin": admin.New,
+	"runs": runs.New, "approvals": approvals.New, "approvalwait": approvalwait.New, "admin": admin.New, "agentauth": agentauth.New,
 	"jobworker": jobworker.New, "callbackworker": callbackworker.New,
 	"sweeper": sweeper.New, "refresher": refresher.New,
 }

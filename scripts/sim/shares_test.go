@@ -23,7 +23,7 @@ func share(t *testing.T) {
 	if _, err := fmt.Sscanf(*shareFlag, "%d/%d", &i, &n); err != nil {
 		t.Fatal(err)
 	}
-	for seed := 1 + i; seed <= *seedsFlag; seed += n {
+	for seed := *fromFlag + i; seed < *fromFlag+*seedsFlag; seed += n {
 		for k := range *schedulesFlag {
 			r := play(t, seed, k, Mutant{}, nil)
 			if len(r.Failures) == 0 {
@@ -47,7 +47,7 @@ func shares(t *testing.T) (total Total) {
 	began, told := time.Now(), time.Now()
 	for i := range n {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestSimulation$", "-test.timeout=0", fmt.Sprintf("-share=%d/%d", i, n),
-			fmt.Sprintf("-seeds=%d", *seedsFlag), fmt.Sprintf("-schedules=%d", *schedulesFlag))
+			fmt.Sprintf("-seeds=%d", *seedsFlag), fmt.Sprintf("-from=%d", *fromFlag), fmt.Sprintf("-schedules=%d", *schedulesFlag))
 		var errors bytes.Buffer
 		cmd.Stderr = &errors
 		out, err := cmd.StdoutPipe()

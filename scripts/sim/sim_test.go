@@ -14,7 +14,8 @@ import (
 
 // The flags of a run; see the target sim of the Makefile.
 var (
-	seedsFlag     = flag.Uint64("seeds", 0, "play this many seeds, from 1 on")
+	seedsFlag     = flag.Uint64("seeds", 0, "play this many seeds")
+	fromFlag      = flag.Uint64("from", 1, "the first of them")
 	seedFlag      = flag.Uint64("seed", 0, "play this seed alone")
 	schedulesFlag = flag.Int("schedules", 3, "schedules of each seed")
 	traceFlag     = flag.Bool("trace", false, "print everything that happens")

@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"bailing/functions/admin"
+	"bailing/functions/agentauth"
 	"bailing/functions/approvals"
 	"bailing/functions/approvalwait"
 	"bailing/functions/callbackworker"
@@ -78,7 +79,7 @@ func startHub(ctx context.Context, endpoint string) (_ *hub, err error) {
 	h.config.ApprovalsMachine = made.Machines[topology.MachineApprovals]
 	functions := map[string]lambda.Handler{}
 	for name, build := range map[string]func(*platform.Platform) (lambda.Handler, error){
-		"runs": runs.New, "admin": admin.New, "approvals": approvals.New, "approvalwait": approvalwait.New, "jobworker": jobworker.New,
+		"runs": runs.New, "admin": admin.New, "agentauth": agentauth.New, "approvals": approvals.New, "approvalwait": approvalwait.New, "jobworker": jobworker.New,
 		"callbackworker": callbackworker.New, "sweeper": sweeper.New, "refresher": refresher.New,
 	} {
 		if functions[name], err = build(ground(name)); err != nil {

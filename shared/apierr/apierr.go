@@ -16,7 +16,9 @@ const (
 	Unauthorized    Code = "unauthorized"      // 401: no or unknown credential
 	Forbidden       Code = "forbidden"         // 403: known credential, not allowed
 	NotFound        Code = "not_found"         // 404: absent, or not visible to this caller
+	WrongMethod     Code = "wrong_method"      // 405
 	Conflict        Code = "conflict"          // 409: contradicts what is stored
+	Gone            Code = "gone"              // 410: it was there, and its time has passed
 	PayloadTooLarge Code = "payload_too_large" // 413
 	Unsupported     Code = "unsupported_media" // 415
 	RateLimited     Code = "rate_limited"      // 429
@@ -27,7 +29,7 @@ const (
 )
 
 var statuses = map[Code]int{
-	Invalid: 400, Unauthorized: 401, Forbidden: 403, NotFound: 404, Conflict: 409, PayloadTooLarge: 413,
+	Invalid: 400, Unauthorized: 401, Forbidden: 403, NotFound: 404, WrongMethod: 405, Conflict: 409, Gone: 410, PayloadTooLarge: 413,
 	Unsupported: 415, RateLimited: 429, Internal: 500, NotImplemented: 501, Upstream: 502, Unavailable: 503,
 }
 

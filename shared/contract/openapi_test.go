@@ -49,6 +49,8 @@ var security = map[topology.Auth][]any{
 	topology.ClientOrAdmin: {object{"clientToken": []any{}}, object{"serverToken": []any{}}},
 	topology.Admin:         {object{"adminSession": []any{}}, object{"serverToken": []any{}}},
 	topology.Decider:       {object{"clientToken": []any{}}, object{"serverToken": []any{}}, object{"signedBody": []any{}}},
+	topology.Client:        {object{"clientToken": []any{}}},
+	topology.Agent:         {object{"agentToken": []any{}}},
 }
 
 func equalJSON(a, b any) bool {
@@ -62,6 +64,9 @@ func TestOpenAPIListsExactlyTheRoutesOfTheTopology(t *testing.T) {
 	ops := operations(t, openAPI(t))
 	for _, f := range topology.System().Functions {
 		for _, r := range f.Routes {
+			if r.Method == topology.Any {
+				continue // OpenAPI has no such method: the route only refuses
+			}
 			key := r.Method + " " + contracttest.DocumentPath(r.Path)
 			op, ok := ops[key]
 			if !ok {
@@ -134,7 +139,10 @@ func TestOpenAPIDescribesEveryFailure(t *testing.T) {
 			want = append(want, "403")
 		}
 		if op["requestBody"] != nil {
-			want = append(want, "400", "413")
+			want = append(want, "400")
+			if !strings.Contains(key, "/agent-auth/") { // there a long body is one that cannot be read (agent §1.3)
+				want = append(want, "413")
+			}
 		}
 		if strings.Contains(key, "{") {
 			want = append(want, "404")

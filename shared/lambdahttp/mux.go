@@ -19,6 +19,13 @@ import (
 // the path has: GET does not imply HEAD. Handlers find path parameters in r.PathValue, decoded, under the names of the
 // topology ("proxy" for {proxy+}), and "METHOD /resource/{pattern}" in r.Pattern.
 func Mux(fn topology.Function, handlers map[string]http.HandlerFunc) (http.Handler, error) {
+	return MuxElse(fn, handlers, func(w http.ResponseWriter, _ *http.Request) {
+		apierr.Write(w, apierr.New(apierr.NotFound, "not found"), "")
+	})
+}
+
+// MuxElse is [Mux] with an answer of its own to what no route takes.
+func MuxElse(fn topology.Function, handlers map[string]http.HandlerFunc, unknown http.HandlerFunc) (http.Handler, error) {
 	var tree routetree.Tree[http.HandlerFunc]
 	var errs []error
 	unused := maps.Clone(handlers)
@@ -42,7 +49,7 @@ func Mux(fn topology.Function, handlers map[string]http.HandlerFunc) (http.Handl
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m, ok := tree.Match(r.Method, r.URL.EscapedPath())
 		if !ok {
-			apierr.Write(w, apierr.New(apierr.NotFound, "not found"), "")
+			unknown(w, r)
 			return
 		}
 		for name, value := range m.Params {

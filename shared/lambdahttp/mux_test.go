@@ -52,6 +52,28 @@ func TestMuxRoutes(t *testing.T) {
 	}
 }
 
+func TestMuxElseAnswersWhatNoRouteTakes(t *testing.T) {
+	t.Parallel()
+	say := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, text+" "+r.Pattern) }
+	}
+	h, err := MuxElse(topology.Function{Name: "f", Routes: []topology.Route{
+		{Method: "GET", Path: "/a", Handler: "A"}, {Method: topology.Any, Path: "/a", Handler: "Other"}, {Method: topology.Any, Path: "/a/{proxy+}", Handler: "Other"},
+	}}, map[string]http.HandlerFunc{"A": say("a"), "Other": say("other")}, say("else"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range [][3]string{
+		{"GET", "/a", "a GET /a"}, {"PUT", "/a", "other PUT /a"}, {"GET", "/a/b/c", "other GET /a/{proxy+}"}, {"GET", "/a/", "else "}, {"GET", "/b", "else "},
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(tc[0], "http://hub.example"+tc[1], nil))
+		if w.Body.String() != tc[2] {
+			t.Errorf("%s %s: %q, want %q", tc[0], tc[1], w.Body.String(), tc[2])
+		}
+	}
+}
+
 func TestMuxWantsExactlyTheHandlersOfItsRoutes(t *testing.T) {
 	t.Parallel()
 	f := topology.Function{Name: "f", Routes: []topology.Route{{Method: "GET", Path: "/a", Handler: "A"}, {Method: "GET", Path: "/b", Handler: "B"}}}

@@ -24,6 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/google/uuid"
 
+	"bailing/shared/agentsession"
 	"bailing/shared/capability"
 	"bailing/shared/clock"
 	"bailing/shared/delivery"
@@ -169,6 +170,11 @@ func (p *Platform) Waits() *waits.Machine {
 // Lifecycle moves jobs on.
 func (p *Platform) Lifecycle(s *store.Store) *job.Lifecycle {
 	return &job.Lifecycle{Store: s, Queue: p.JobsQueue(), Notifier: p.CallbacksQueue(), Clock: p.Clock, Logger: p.Logger}
+}
+
+// AgentSessions lets local agents in (agent §2).
+func (p *Platform) AgentSessions(s *store.Store) *agentsession.Service {
+	return &agentsession.Service{Store: s.Agents(), Clock: p.Clock, Logger: p.Logger, NewID: NewID, Random: rand.Reader}
 }
 
 // Delivery attempts callbacks and deliveries.

@@ -12,8 +12,9 @@ const (
 	maxOverviewDays     = 90
 )
 
-// AgentOverview is the centre of agent clients (agent §10.4): what is configured, and what agents did in the last Days. No
-// session and no run exists before agents can sign in, so what they did is zero: a fact, and no missing ledger.
+// AgentOverview is the centre of agent clients (agent §10.4): what is configured, and what agents did in the last Days. No run exists
+// before agents can work, so what they did is zero: a fact, and no missing ledger. Who makes the overview knows nothing of sessions:
+// Sessions and LastUsedAt are left to the caller.
 type AgentOverview struct {
 	Days         int                `json:"days"`
 	Applications []AgentApplication `json:"applications"`

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"bailing/shared/agentsession"
 	"bailing/shared/approval"
 	"bailing/shared/awslocal/fault"
 	"bailing/shared/clock"
@@ -293,7 +294,7 @@ func (m method) clean(t *testing.T) clean {
 // Every request of every method fails in every way, once and for good. No list of requests: a clean run counts them.
 func TestNoMethodHalfApplies(t *testing.T) {
 	t.Parallel()
-	for _, m := range slices.Concat(writes(), outboxWrites(), runsWrites(), ticketWrites(), readers(), outboxReaders(), runsReaders(), ticketReaders()) {
+	for _, m := range slices.Concat(writes(), outboxWrites(), runsWrites(), ticketWrites(), agentWrites(), readers(), outboxReaders(), runsReaders(), ticketReaders(), agentReaders()) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			c := m.clean(t)
@@ -362,8 +363,18 @@ func (m method) failsForGood(t *testing.T, s *stand, c clean, name string, kind 
 
 func (m method) doneBefore(err error) bool {
 	for _, known := range m.again {
-		var taken *job.RequestTaken
-		if errors.Is(err, known) || reflect.TypeOf(known) == reflect.TypeOf(taken) && errors.As(err, &taken) {
+		var done bool
+		switch target := known.(type) {
+		case *job.RequestTaken:
+			done = errors.As(err, &target)
+		case *agentsession.Moved:
+			done = errors.As(err, &target)
+		case *store.ConditionFailed:
+			done = errors.As(err, &target)
+		default:
+			done = errors.Is(err, known)
+		}
+		if done {
 			return true
 		}
 	}
@@ -374,7 +385,7 @@ func (m method) doneBefore(err error) bool {
 func TestConflictsAreTriedAgainUpToABound(t *testing.T) {
 	t.Parallel()
 	const bound = 12
-	for _, m := range slices.Concat(writes(), outboxWrites(), runsWrites(), ticketWrites()) {
+	for _, m := range slices.Concat(writes(), outboxWrites(), runsWrites(), ticketWrites(), agentWrites()) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			for _, conflicts := range []int{bound, bound + 1} {

@@ -52,6 +52,7 @@ func partOf(part types.TransactWriteItem) (table, action string) {
 // writers are the functions and the writes that each of them makes, by the beginning of their names.
 var writers = map[string][]string{
 	"runs":           {"CreateJob", "AddEvent", "WriteBucket"},
+	"agentauth":      {"agents: "},
 	"approvals":      {"DecideTicket", "ExpireTicket", "SettleTicket"},
 	"approvalwait":   {"HoldTicket", "ExpireTicket"},
 	"jobworker":      {"ClaimJob", "ReleaseJob", "FinishJob", "SaveRound", "BeginCall", "CompleteCall", "Reserve", "CompleteReserved", "MarkUncertain", "OpenTicket", "AddEvent", "WriteBucket"},
@@ -110,7 +111,7 @@ func TestEveryPartOfATransactionIsGranted(t *testing.T) {
 	t.Parallel()
 	for name, methods := range writers {
 		i := &inner{need: map[string][]string{}}
-		for _, m := range append(slices.Concat(writes(), outboxWrites(), runsWrites(), ticketWrites()), method{name: "registry", arrange: nothing, act: configure}, method{name: "observe", arrange: nothing, act: observe}) {
+		for _, m := range append(slices.Concat(writes(), outboxWrites(), runsWrites(), ticketWrites(), agentWrites()), method{name: "registry", arrange: nothing, act: configure}, method{name: "observe", arrange: nothing, act: observe}) {
 			if !slices.ContainsFunc(methods, func(prefix string) bool { return strings.HasPrefix(m.name, prefix) }) {
 				continue
 			}

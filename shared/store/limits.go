@@ -43,11 +43,15 @@ func decodeLimit(name string, it item) (limit.Row, error) {
 // that one which the SDK repeated because its answer was lost does not take itself for a rival: the caller would charge,
 // or give back, a second time.
 func (s *Store) WriteBucket(ctx context.Context, row limit.Row) (limit.Row, bool, error) {
+	return s.writeBucket(ctx, s.limitRef(row.Key), row)
+}
+
+// writeBucket is WriteBucket for a bucket of any table.
+func (s *Store) writeBucket(ctx context.Context, r ref, row limit.Row) (limit.Row, bool, error) {
 	b, err := row.Bucket.MarshalBinary()
 	if err != nil {
 		return row, false, fmt.Errorf("store: limit: %w", err)
 	}
-	r := s.limitRef(row.Key)
 	it := newItem(r.pk, r.sk)
 	it["bucket"], it["ver"] = binary(b), num(row.Version+1)
 	it["ttl"] = num(s.clock.Now().Add(limitTTL).Unix())

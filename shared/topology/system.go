@@ -10,6 +10,7 @@ const (
 	TableRegistry = "registry"
 	TableJobs     = "jobs"
 	TableLedger   = "ledger"
+	TableAgents   = "agents"
 
 	IndexKind = "kind" // registry: objects of one kind by name
 	IndexDue  = "due"  // jobs: what the sweeper must look at, by time
@@ -52,6 +53,7 @@ func System() Topology {
 				},
 			},
 			{Name: TableLedger, Purpose: "audit records", Backup: true, TTL: "ttl"},
+			{Name: TableAgents, Purpose: "authorizations and sessions of local agents, their tokens found by their hash", Backup: true, TTL: "ttl"},
 		},
 		Queues: []Queue{
 			{
@@ -64,7 +66,7 @@ func System() Topology {
 			},
 		},
 		Bucket:    Bucket{Name: BucketValues, Purpose: "content-addressed values too large for an item"},
-		Functions: []Function{runs(), approvals(), admin(), jobWorker(), callbackWorker(), sweeper(), refresher(), approvalWait()},
+		Functions: []Function{runs(), approvals(), agentAuth(), admin(), jobWorker(), callbackWorker(), sweeper(), refresher(), approvalWait()},
 		Machines: []StateMachine{{
 			Name: MachineApprovals, Purpose: "one execution per approval: tell who decides, wait for the decision, end the ticket at its deadline",
 			Definition: "approval.asl.json", Invokes: []string{"approvalwait"},
@@ -127,6 +129,43 @@ func approvals() Function {
 	}
 }
 
+func agentAuth() Function {
+	const (
+		v1     = "/agent-auth/v1"
+		wanted = v1 + "/authorizations"
+		held   = v1 + "/sessions"
+	)
+	f := Function{
+		Name: "agentauth", Purpose: "local agents that are let in by people, and their sessions", MemoryMB: 256, Timeout: GatewayTimeout,
+		Routes: []Route{
+			{http.MethodPost, wanted, "CreateAuthorization", Public, "Ask a person to let an agent in"},
+			{http.MethodGet, wanted + "/{id}", "ReadAuthorization", Client, "What an agent asks for"},
+			{http.MethodPost, wanted + "/{id}/approve", "ApproveAuthorization", Client, "Let an agent in"},
+			{http.MethodPost, wanted + "/{id}/deny", "DenyAuthorization", Client, "Refuse an agent"},
+			{http.MethodPost, wanted + "/{id}/revoke", "RevokeAuthorization", Client, "Take an authorization back"},
+			{http.MethodPost, v1 + "/token", "IssueTokens", Public, "Exchange a code, or refresh"},
+			{http.MethodGet, v1 + "/session", "ReadSession", Agent, "Who an agent acts for"},
+			{http.MethodPost, v1 + "/revoke", "RevokeTokens", Public, "Log an agent out"},
+			{http.MethodGet, held, "ListSessions", Client, "The sessions of a client"},
+			{http.MethodPost, held + "/{id}/revoke", "RevokeSession", Client, "Revoke a session"},
+			{http.MethodPut, held + "/{id}/subject-display", "SetSubjectDisplay", Client, "Set how a session's person is shown"},
+		},
+		Grants: []Grant{
+			{OnTable, TableRegistry, []string{"dynamodb:BatchGetItem"}},
+			{OnTable, TableAgents, []string{"dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"}},
+			{OnBucket, BucketValues, []string{"s3:GetObject"}}, // outsized clients
+		},
+	}
+	// What these paths refuse is refused in the surface's own form, which the gateway does not know (agent §2.1).
+	for _, path := range []string{wanted + "/{id}", wanted + "/{id}/approve", wanted + "/{id}/deny", wanted + "/{id}/revoke", held, held + "/{id}/revoke", held + "/{id}/subject-display"} {
+		f.Routes = append(f.Routes, Route{Any, path, "OtherMethod", Public, "Refuse another method"})
+	}
+	for _, path := range []string{wanted, v1 + "/token", v1 + "/session", v1 + "/revoke", "/agent-auth/{proxy+}"} {
+		f.Routes = append(f.Routes, Route{Any, path, "Unknown", Public, "Refuse what is not there"})
+	}
+	return f
+}
+
 func admin() Function {
 	f := Function{
 		Name: "admin", Purpose: "configuration and operation", Timeout: GatewayTimeout,
@@ -181,11 +220,14 @@ func admin() Function {
 			{http.MethodGet, "/admin/api/clients/{app_id}/agent-setup", "ClientSetup", Admin, "How a client lets local agents in"},
 			{http.MethodPut, "/admin/api/clients/{app_id}/agent-setup", "SaveClientSetup", Admin, "Change how a client lets local agents in"},
 			{http.MethodGet, "/admin/api/agent-clients/overview", "AgentOverview", Admin, "Clients and routes from the view of local agents"},
+			{http.MethodGet, "/admin/api/agent-clients/sessions", "ListAgentSessions", Admin, "List sessions of local agents, newest first"},
+			{http.MethodPost, "/admin/api/agent-clients/sessions/{id}/revoke", "RevokeAgentSession", Admin, "Revoke a session of a local agent"},
 			{http.MethodPost, "/admin/api/routes/auto-preview", "PreviewAuto", Admin, "What route \"auto\" would decide, and why about every route"},
 		},
 		Grants: []Grant{
 			{OnTable, TableRegistry, []string{"dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem"}},
 			{OnTable, TableJobs, []string{"dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem"}},
+			{OnTable, TableAgents, []string{"dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:UpdateItem"}},
 			{OnTable, TableLedger, []string{"dynamodb:Query", "dynamodb:PutItem"}},
 			{OnBucket, BucketValues, []string{"s3:GetObject", "s3:PutObject"}},
 			{OnQueue, QueueJobs, []string{"sqs:SendMessage"}},

@@ -78,12 +78,15 @@ func (f Function) Package() string { return "functions/" + f.Name }
 
 // NeedsServerToken reports whether the function compares a credential with the server token, or signs with it.
 func (f Function) NeedsServerToken() bool {
-	return f.Signs || slices.ContainsFunc(f.Routes, func(r Route) bool { return r.Auth != Public })
+	return f.Signs || slices.ContainsFunc(f.Routes, func(r Route) bool { return r.Auth != Public && r.Auth != Client && r.Auth != Agent })
 }
+
+// Any is the method of a route that takes every method which its resource has no route for, as API Gateway writes it.
+const Any = "ANY"
 
 // Route is one method of one resource, in API Gateway's notation: {name} matches a segment, a final {name+} the rest.
 type Route struct {
-	Method  string
+	Method  string // or Any
 	Path    string
 	Handler string // the method of the function's handler type that serves it
 	Auth    Auth
@@ -98,6 +101,8 @@ const (
 	ClientOrAdmin Auth = "clientOrAdmin" // client token or server token
 	Admin         Auth = "admin"         // session of an administrator, or server token
 	Decider       Auth = "decider"       // token of the client that owns the job, signature with it, or server token
+	Client        Auth = "client"        // client token alone (agent §2.1)
+	Agent         Auth = "agent"         // access token of an agent's session (agent §1.2)
 )
 
 // ResourceKind is what a grant is about.

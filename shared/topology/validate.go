@@ -142,7 +142,7 @@ func validateMachine(m StateMachine, t Topology) (errs []error) {
 	return errs
 }
 
-var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions, Any}
 
 // node is one resource of the tree that API Gateway would build.
 type node struct {

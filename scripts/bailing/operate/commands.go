@@ -12,7 +12,7 @@ import (
 
 const timeout = 30 * time.Second
 
-// Commands are job, approvals, reconcile, status, pause, resume, diagnose, audit and cost.
+// Commands are job, approvals, agent, reconcile, status, pause, resume, diagnose, audit and cost.
 func Commands() []*cli.Command {
 	return []*cli.Command{
 		{
@@ -20,6 +20,7 @@ func Commands() []*cli.Command {
 			Sub: []*cli.Command{jobListCommand(), jobShowCommand(), jobRerunCommand()},
 		},
 		approvalsCommand(),
+		agentCommand(),
 		{
 			Name: "reconcile", Short: "Lists, shows and closes the calls with side effects whose outcome nobody knows.",
 			Sub: []*cli.Command{reconcileListCommand(), reconcileShowCommand(), reconcileCloseCommand()},

@@ -19,6 +19,14 @@
 //	GET  /.well-known/bailing/tools.json   the OpenAPI document, signed reads only (core §3.5)
 //	POST /.well-known/bailing/authz-probe  would this subject be allowed? (core §3.7)
 //	POST /callbacks                        signed callbacks of the hub (core §2.1)
+//	POST /approvals                        signed questions of the hub (core §6.4)
+//
+// People log in to it, too: a local agent opens the consent page, where the person whose account it is lets it in or not (agent §2).
+// The page needs no script. Its server alone knows the Client Token, and sends the browser to the agent's loopback listener or nowhere.
+//
+//	GET  /agent/authorize?authorization_id=   who asks for what; a login first
+//	POST /agent/authorize                     approve, or deny
+//	POST /agent/login, POST /agent/logout     of this business; the hub knows no people
 //
 // What was verified is recorded for a person, or a test, to look at.
 package business

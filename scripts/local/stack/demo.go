@@ -76,6 +76,7 @@ func startDemo(ctx context.Context, hub, serverToken string, c clock.Clock, log 
 		}},
 		{"clients", map[string]any{
 			"app_id": DemoClient, "name": "Demo client", "allowed_routes": []any{DemoRoute}, "rate_limit_per_min": 0,
+			"agent_authorize_url": d.BusinessURL + business.AuthorizePath,
 		}},
 	}
 	for _, step := range steps {
@@ -86,6 +87,9 @@ func startDemo(ctx context.Context, hub, serverToken string, c clock.Clock, log 
 		if step.path == "clients" {
 			d.ClientToken, _ = answer["token"].(string)
 			d.Business.TrustCallbacks(d.ClientToken)
+			d.Business.OpenConsent(business.Consent{
+				Hub: hub, Token: d.ClientToken, Origin: d.BusinessURL, Workspaces: map[string]string{DemoRoute: "Order assistant"},
+			})
 		}
 	}
 	return d, nil

@@ -102,6 +102,7 @@ func TestEveryCallIsGranted(t *testing.T) {
 	decision := fmt.Sprintf(`{"approval_id":%d,"job_id":%q,"request_id":%q,"args_hash":%q,"decision_id":"d1","decision":"approved","approver":"ann"}`,
 		asked.ID, asked.JobID, asked.RequestID, asked.ArgsHash)
 	w.request(http.MethodPost, fmt.Sprintf("/approvals/%d/decision", asked.ID), decision, http.StatusOK, &struct{}{})
+	newAgents(w).everyCall()
 
 	mu.Lock()
 	defer mu.Unlock()

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"bailing/functions/admin"
+	"bailing/functions/agentauth"
 	"bailing/functions/approvals"
 	"bailing/functions/approvalwait"
 	"bailing/functions/callbackworker"
@@ -189,7 +190,7 @@ func (s *Stack) build(ctx context.Context, t topology.Topology, o Options) error
 		inProcess := map[string]func(*platform.Platform) (lambda.Handler, error){
 			"runs": runs.New, "admin": admin.New, "jobworker": jobworker.New, "callbackworker": callbackworker.New,
 			"sweeper": sweeper.New, "refresher": refresher.New, "approvalwait": approvalwait.New,
-			"approvals": approvals.New,
+			"approvals": approvals.New, "agentauth": agentauth.New,
 		}
 		build = func(f topology.Function) (lambda.Handler, error) {
 			if inProcess[f.Name] == nil {

@@ -27,6 +27,9 @@ type Match[T any] struct {
 	Params   map[string]string // decoded values by name; nil without variables
 }
 
+// Any is the method under which a pattern takes every method that it has no value for.
+const Any = "ANY"
+
 // Add enters value under method and pattern: an absolute path of literals, {name} and a final {name+}. It fails for a
 // malformed pattern, a second variable name at one level, and a method and pattern that are there already.
 func (t *Tree[T]) Add(method, pattern string, value T) error {
@@ -87,8 +90,8 @@ func (n *node[T]) child(segment string, last bool) (*node[T], error) {
 
 // Match finds the value for method and a percent-encoded path. Segments are split before they are decoded, so %2F
 // stays inside its parameter. A greedy variable matches one segment or more. A pattern wins by its path alone: when
-// the best one lacks the method, nothing matches, as in API Gateway. A path with a malformed escape, an empty segment or
-// a trailing slash matches nothing.
+// the best one has neither the method nor [Any], nothing matches, as in API Gateway. A path with a malformed escape, an
+// empty segment or a trailing slash matches nothing.
 func (t *Tree[T]) Match(method, path string) (m Match[T], ok bool) {
 	segments, err := split(path)
 	if err != nil {
@@ -104,6 +107,9 @@ func (t *Tree[T]) Match(method, path string) (m Match[T], ok bool) {
 		return m, false
 	}
 	if m.Value, ok = n.methods[method]; !ok {
+		m.Value, ok = n.methods[Any]
+	}
+	if !ok {
 		return m, false
 	}
 	m.Resource = n.resource

@@ -57,6 +57,28 @@ func TestMatch(t *testing.T) {
 	}
 }
 
+// A route of every method takes those that its pattern has no value for, and none of another pattern's.
+func TestAnyMethod(t *testing.T) {
+	t.Parallel()
+	var tree Tree[string]
+	for _, r := range [][2]string{{"GET", "/a"}, {Any, "/a"}, {"GET", "/b"}, {Any, "/{rest+}"}} {
+		if err := tree.Add(r[0], r[1], r[0]+" "+r[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct{ name, method, path, want string }{
+		{"its own method wins", "GET", "/a", "GET /a"},
+		{"another method", "PUT", "/a", "ANY /a"},
+		{"a method that nobody knows", "BREW", "/a", "ANY /a"},
+		{"the path decides before the method", "PUT", "/b", ""},
+		{"the greedy rest", "PUT", "/c/d", "ANY /{rest+}"},
+	} {
+		if m, ok := tree.Match(tc.method, tc.path); m.Value != tc.want || ok != (tc.want != "") {
+			t.Errorf("%s: %q, %v", tc.name, m.Value, ok)
+		}
+	}
+}
+
 func TestAddRefuses(t *testing.T) {
 	t.Parallel()
 	cases := []struct {

@@ -40,7 +40,7 @@ type promise struct {
 
 // Run checks every promise. open is called once for each.
 func Run(t *testing.T, open func(t *testing.T) Backend) {
-	for _, part := range [][]promise{reads, launches, claims, endings, looks, reruns, lists, exports, outbox, runs, journal, tickets, ticketUses, ticketWaits, dueMarks, seats, reconciliations, values, limits, usages, versions} {
+	for _, part := range [][]promise{reads, launches, claims, endings, looks, reruns, lists, exports, outbox, runs, journal, tickets, ticketUses, ticketWaits, dueMarks, seats, reconciliations, values, limits, usages, agentLogins, versions} {
 		for _, p := range part {
 			t.Run(p.name, func(t *testing.T) {
 				t.Parallel()
