@@ -133,7 +133,7 @@ func TestSecretsStayWhereTheyBelong(t *testing.T) {
 	const plain = "Where is my order?"
 	seen := false
 	for table, items := range scan(t, w) {
-		if len(items) == 0 {
+		if len(items) == 0 && table != topology.TableAgents { // no agent logs in here
 			t.Errorf("table %s is empty", table)
 		}
 		for key, text := range items {
