@@ -41,11 +41,11 @@ bootstrap: ## Build the functions as deployed, check and measure them, run the d
 
 .PHONY: test
 test: setup lint ## Check and test everything, from nothing
-	go test $(PACKAGES)
+	go test -timeout 30m $(PACKAGES)
 
 .PHONY: race
 race: ## Run the tests with the race detector (needs a C compiler)
-	go test -race $(PACKAGES)
+	go test -race -timeout 30m $(PACKAGES)
 
 .PHONY: browser
 browser: ## Open the demo's consent page in headless Chromium, as a person would; installs Chromium if it may
