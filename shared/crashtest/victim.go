@@ -103,12 +103,13 @@ func (c lostAnswer) Read(b []byte) (int, error) {
 	return 0, ErrDead
 }
 
-// Do sends a request to AWS, none once the victim is dead. It is an aws.HTTPClient.
+// Do sends a request to AWS, none once the victim is dead. It is an aws.HTTPClient. A request that was sent runs to its end although
+// the victim's context has just ended: otherwise the fatal step could take effect long after the victim is gone, or never.
 func (v *Victim) Do(r *http.Request) (*http.Response, error) {
 	if v.Dead() {
 		return nil, deadError{}
 	}
-	return http.DefaultClient.Do(r)
+	return http.DefaultClient.Do(r.WithContext(context.WithoutCancel(r.Context())))
 }
 
 // deadError tells the SDK not to try again.

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 
 	"bailing/shared/job"
 	"bailing/shared/toolcall"
-	"bailing/shared/topology"
 )
 
 // Unresolved calls are found by the rows of their jobs, of which each has at most one. A job enters a partition of the index "dead"
@@ -153,7 +151,7 @@ func (s *Store) ListUnresolved(ctx context.Context, limit int, after job.Cursor)
 }
 
 func (s *Store) unresolvedPage(ctx context.Context, limit int, after job.Cursor) (toolcall.Reconciliations, error) {
-	keys, err := s.unresolvedKeys(ctx, limit+1, after) // one more says whether there is a next page
+	keys, err := s.latestKeys(ctx, inDead, unresolvedPartition, limit+1, after) // one more says whether there is a next page
 	if err != nil {
 		return toolcall.Reconciliations{}, err
 	}
@@ -192,30 +190,4 @@ func (s *Store) unresolvedPage(ctx context.Context, limit int, after job.Cursor)
 		}
 	}
 	return page, nil
-}
-
-// unresolvedKeys reads the latest n keys that are before after.
-func (s *Store) unresolvedKeys(ctx context.Context, n int, after job.Cursor) (keys []string, err error) {
-	in := &dynamodb.QueryInput{
-		TableName: s.jobs(), IndexName: aws.String(topology.IndexDead), ScanIndexForward: aws.Bool(false), Limit: aws.Int32(int32(n)),
-		KeyConditionExpression:    aws.String("xpk = :xpk"),
-		ExpressionAttributeValues: item{":xpk": str(unresolvedPartition)},
-	}
-	if after != "" {
-		in.KeyConditionExpression = aws.String("xpk = :xpk AND xsk < :after")
-		in.ExpressionAttributeValues[":after"] = str(string(after))
-	}
-	for {
-		page, err := s.db.Query(ctx, in)
-		if err != nil {
-			return nil, fmt.Errorf("store: unresolved calls: %w", err)
-		}
-		for _, it := range page.Items {
-			keys = append(keys, getStr(it, "xsk"))
-		}
-		if len(page.LastEvaluatedKey) == 0 || len(keys) >= n {
-			return keys[:min(n, len(keys))], nil
-		}
-		in.ExclusiveStartKey = page.LastEvaluatedKey
-	}
 }

@@ -161,24 +161,35 @@ func idOfTimeKey(k string) string {
 }
 
 // timeKeys reads the latest n keys that are before after.
-func (s *Store) timeKeys(ctx context.Context, after job.Cursor, n int) (keys []string, err error) {
+func (s *Store) timeKeys(ctx context.Context, after job.Cursor, n int) ([]string, error) {
+	return s.latestKeys(ctx, inTime, timePartition, n, after)
+}
+
+// listIndex is an index that lists are read from: its name, and those of its keys.
+type listIndex struct{ name, pk, sk string }
+
+var (
+	inTime = listIndex{topology.IndexTime, "tpk", "tsk"}
+	inDead = listIndex{topology.IndexDead, "xpk", "xsk"}
+)
+
+// latestKeys reads the latest n sort keys of a partition that are before after.
+func (s *Store) latestKeys(ctx context.Context, index listIndex, partition string, n int, after job.Cursor) (keys []string, err error) {
 	in := &dynamodb.QueryInput{
-		TableName: s.jobs(), IndexName: aws.String(topology.IndexTime), ScanIndexForward: aws.Bool(false),
-		Limit:                     aws.Int32(int32(n)),
-		KeyConditionExpression:    aws.String("tpk = :tpk"),
-		ExpressionAttributeValues: item{":tpk": str(timePartition)},
+		TableName: s.jobs(), IndexName: aws.String(index.name), ScanIndexForward: aws.Bool(false), Limit: aws.Int32(int32(n)),
+		KeyConditionExpression: aws.String(index.pk + " = :pk"), ExpressionAttributeValues: item{":pk": str(partition)},
 	}
 	if after != "" {
-		in.KeyConditionExpression = aws.String("tpk = :tpk AND tsk < :after")
+		in.KeyConditionExpression = aws.String(index.pk + " = :pk AND " + index.sk + " < :after")
 		in.ExpressionAttributeValues[":after"] = str(string(after))
 	}
 	for {
 		page, err := s.db.Query(ctx, in)
 		if err != nil {
-			return nil, fmt.Errorf("store: list jobs: %w", err)
+			return nil, fmt.Errorf("store: list %s: %w", partition, err)
 		}
 		for _, it := range page.Items {
-			keys = append(keys, getStr(it, "tsk"))
+			keys = append(keys, getStr(it, index.sk))
 		}
 		if len(page.LastEvaluatedKey) == 0 || len(keys) >= n {
 			return keys[:min(n, len(keys))], nil

@@ -19,7 +19,6 @@ import (
 	"bailing/shared/job"
 	"bailing/shared/plainjson"
 	"bailing/shared/toolcall"
-	"bailing/shared/topology"
 )
 
 var (
@@ -519,30 +518,8 @@ func (s *Store) ListTickets(ctx context.Context, state approval.State, limit int
 
 // ticketKeys reads the latest n keys that are before after.
 func (s *Store) ticketKeys(ctx context.Context, state approval.State, n int, after job.Cursor) ([]string, error) {
-	index, pk, sk, partition := topology.IndexTime, "tpk", "tsk", ticketPartition
-	if state != "" {
-		index, pk, sk, partition = topology.IndexDead, "xpk", "xsk", ticketStates+string(state)
+	if state == "" {
+		return s.latestKeys(ctx, inTime, ticketPartition, n, after)
 	}
-	in := &dynamodb.QueryInput{
-		TableName: s.jobs(), IndexName: aws.String(index), ScanIndexForward: aws.Bool(false), Limit: aws.Int32(int32(n)),
-		KeyConditionExpression: aws.String(pk + " = :pk"), ExpressionAttributeValues: item{":pk": str(partition)},
-	}
-	if after != "" {
-		in.KeyConditionExpression = aws.String(pk + " = :pk AND " + sk + " < :after")
-		in.ExpressionAttributeValues[":after"] = str(string(after))
-	}
-	var keys []string
-	for {
-		page, err := s.db.Query(ctx, in)
-		if err != nil {
-			return nil, fmt.Errorf("store: tickets: %w", err)
-		}
-		for _, it := range page.Items {
-			keys = append(keys, getStr(it, sk))
-		}
-		if len(page.LastEvaluatedKey) == 0 || len(keys) >= n {
-			return keys[:min(n, len(keys))], nil
-		}
-		in.ExclusiveStartKey = page.LastEvaluatedKey
-	}
+	return s.latestKeys(ctx, inDead, ticketStates+string(state), n, after)
 }
